@@ -148,6 +148,7 @@ struct softhca_model {
 	uint64_t fabric;	/* a random number: other fabrics, also of this name, have others */
 	/* Ports are network interfaces, nothing is modelled; a rate of 0 is unknown. */
 	bool net;		/* text: "2 ports over TCP: eth0 10.0.1.1, eth1 10.0.2.1" */
+	bool ordered;		/* the end of a write lands last (order=memory, place=order) */
 };
 int softhca_query_model(const struct ibv_device *device, struct softhca_model *model);
 

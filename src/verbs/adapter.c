@@ -16,8 +16,8 @@ static void adapter_ask_model(struct vrb_adapter *a, const struct vrb_port *port
 
 	a->net = known && model.net;
 	/* In memory the sender's CPU writes it, in program order; a model withholds data. */
-	a->in_order = known && !model.timed && !model.net;
-	a->in_order_writes = a->copies = a->in_order;
+	a->copies = known && !model.timed && !model.net;
+	a->in_order = a->in_order_writes = a->copies && model.ordered;
 }
 
 /* Ask for the order of writes, on which polling relies.  A queue pair answers, so make one. */

@@ -224,6 +224,20 @@ static enum vrb_kind device_kind(struct ibv_device *device, const struct ibv_dev
 	return access(path, R_OK) == 0 ? VRB_KERNEL_SOFTWARE : VRB_HARDWARE;
 }
 
+/*
+ * The first key of a full member: index 0 is often the limited one of the management partition,
+ * by which no two hosts reach each other.
+ */
+static uint16_t pkey_choose(struct ibv_context *context, const struct vrb_port *port, int length)
+{
+	__be16 key;
+
+	for (int i = 0; i < length; i++)
+		if (!ibv_query_pkey(context, port->number, i, &key) && ntohs(key) & 0x8000)
+			return (uint16_t)i;
+	return 0;
+}
+
 static int port_query(struct ibv_context *context, const struct ibv_device_attr *dev, int number,
 		      struct vrb_port *port)
 {
@@ -248,6 +262,7 @@ static int port_query(struct ibv_context *context, const struct ibv_device_attr 
 	port->mtu = port->active_mtu = attr.active_mtu;
 	port->message_max = attr.max_msg_sz;
 	port->lid = attr.lid;
+	port->grh = attr.flags & IBV_QPF_GRH_REQUIRED;
 	port->rate_bytes_per_s = link_rate(&attr);
 	if (port->kind == VRB_SOFTHCA && softhca_query_model(context->device, &model) == 0) {
 		port->rate_bytes_per_s = model.port_rate[number - 1];
@@ -255,6 +270,7 @@ static int port_query(struct ibv_context *context, const struct ibv_device_attr 
 	}
 	if (port->kind != VRB_SOFTHCA)
 		device_pci(ibv_get_device_name(context->device), port->pci, sizeof(port->pci));
+	port->pkey_index = pkey_choose(context, port, attr.pkey_tbl_len);
 	port_gid(context, port, attr.gid_tbl_len);
 	if (port->net && port->gid_index >= 0)
 		netdev_of(&port->gid, port->netdev);

@@ -76,12 +76,14 @@ int vrb_qp_create_of(struct vrb_adapter *adapter, const struct vrb_port *port,
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp *qp = qp_make_inline(adapter, service, want, &init);
+	char why[160];
 	int rc;
 
 	if (!qp) {
 		rc = errno ? -errno : -EIO;
-		rg_error("%s: cannot make a queue pair (%u send, %u receive requests): %s",
-			 port->name, want->send_wr, want->recv_wr, strerror(-rc));
+		rg_error("%s: cannot make a queue pair (%u send, %u receive requests): %s", port->name,
+			 want->send_wr, want->recv_wr,
+			 vrb_qp_refused(adapter, service->type, want, rc, why, sizeof(why)));
 		return rc;
 	}
 	rc = qp_to_init(qp, port, service->atomics);
@@ -148,6 +150,7 @@ void vrb_qp_address(const struct vrb_adapter *adapter, const struct vrb_qp *qp,
 	out->lid = port->lid;
 	out->mtu = (uint8_t)port->mtu;
 	out->link_layer = port->link_layer;
+	out->grh = port->grh;
 	out->reads_in = reads_of_device(adapter->attr.max_qp_rd_atom);
 	out->reads_out = reads_of_device(adapter->attr.max_qp_init_rd_atom);
 	memcpy(out->gid, port->gid.raw, sizeof(out->gid));
@@ -159,11 +162,11 @@ static uint8_t reads_agreed(uint8_t a, uint8_t b)
 }
 
 struct ibv_ah_attr vrb_path(const struct vrb_port *port, uint16_t lid,
-			    const unsigned char gid[VRB_GID_BYTES])
+			    const unsigned char gid[VRB_GID_BYTES], bool grh)
 {
 	struct ibv_ah_attr path = { .dlid = lid, .port_num = port->number, .sl = port->sl };
 
-	if (port->link_layer == IBV_LINK_LAYER_ETHERNET) {
+	if (port->link_layer == IBV_LINK_LAYER_ETHERNET || port->grh || grh) {
 		path.is_global = 1;
 		memcpy(path.grh.dgid.raw, gid, sizeof(path.grh.dgid.raw));
 		path.grh.sgid_index = (uint8_t)port->gid_index;
@@ -184,7 +187,7 @@ static int qp_to_rtr(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_
 		.rq_psn = theirs->psn,
 		.max_dest_rd_atomic = reads_agreed(reads_of_device(a->attr.max_qp_rd_atom), theirs->reads_out),
 		.min_rnr_timer = qp->patient ? QP_RNR_TIMER_SHORT : QP_RNR_TIMER,
-		.ah_attr = vrb_path(port, theirs->lid, theirs->gid),
+		.ah_attr = vrb_path(port, theirs->lid, theirs->gid, theirs->grh),
 	};
 
 	if (qp->qp->qp_type != IBV_QPT_UD)
@@ -223,7 +226,7 @@ static int qp_to_rts(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_
 static int qp_way(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_port *port,
 		  const struct vrb_address *theirs)
 {
-	struct ibv_ah_attr path = vrb_path(port, theirs->lid, theirs->gid);
+	struct ibv_ah_attr path = vrb_path(port, theirs->lid, theirs->gid, theirs->grh);
 
 	if (qp->qp->qp_type != IBV_QPT_UD || qp->ah)
 		return 0;

@@ -13,6 +13,12 @@ static int ud_failed(const struct vrb_port *port, const char *what, int rc)
 	return rc;
 }
 
+static int ud_refused(const struct vrb_port *port, const char *what, int rc, const char *why)
+{
+	rg_error("%s: cannot make a %s for datagrams, by which peers connect: %s", port->name, what, why);
+	return rc;
+}
+
 static int ud_up(struct ibv_qp *qp, const struct vrb_port *port)
 {
 	struct ibv_qp_attr attr = {
@@ -41,17 +47,26 @@ int vrb_ud_create(struct vrb_adapter *adapter, const struct vrb_port *port, uint
 		.cap = { .max_send_wr = send_wr, .max_recv_wr = recv_wr,
 			 .max_send_sge = 1, .max_recv_sge = 1 },
 	};
+	const struct vrb_qp_limits want = {
+		.send_wr = send_wr, .recv_wr = recv_wr, .send_sge = 1, .recv_sge = 1,
+	};
 	struct vrb_ud ud = { 0 };
+	char why[160];
 	int rc;
 
 	errno = 0;
 	ud.cq = ibv_create_cq(adapter->context, (int)(send_wr + recv_wr), NULL, NULL, 0);
-	if (!ud.cq)
-		return ud_failed(port, "make a completion queue", errno);
+	if (!ud.cq) {
+		rc = errno ? -errno : -EIO;
+		return ud_refused(port, "completion queue", rc, vrb_cq_refused(adapter, send_wr + recv_wr,
+				  rc, why, sizeof(why)));
+	}
 	init.send_cq = init.recv_cq = ud.cq;
 	ud.qp = ibv_create_qp(adapter->pd, &init);
 	if (!ud.qp) {
-		rc = ud_failed(port, "make a queue pair", errno);
+		rc = errno ? -errno : -EIO;
+		ud_refused(port, "queue pair", rc, vrb_qp_refused(adapter, IBV_QPT_UD, &want, rc, why,
+								  sizeof(why)));
 		goto undo;
 	}
 	rc = ud_up(ud.qp, port);
@@ -81,13 +96,14 @@ void vrb_ud_address(const struct vrb_ud *ud, const struct vrb_port *port,
 	memset(out, 0, sizeof(*out));
 	out->qpn = ud->qp->qp_num;
 	out->lid = port->lid;
+	out->grh = port->grh;
 	memcpy(out->gid, port->gid.raw, sizeof(out->gid));
 }
 
 int vrb_ud_way(struct vrb_adapter *adapter, const struct vrb_port *port,
 	       const struct vrb_ud_address *theirs, struct ibv_ah **out)
 {
-	struct ibv_ah_attr path = vrb_path(port, theirs->lid, theirs->gid);
+	struct ibv_ah_attr path = vrb_path(port, theirs->lid, theirs->gid, theirs->grh);
 	struct ibv_ah *ah;
 
 	errno = 0;

@@ -43,6 +43,7 @@ struct vrb_port {
 	enum ibv_mtu mtu;		/* for connections: the active one, or less on request */
 	uint32_t message_max;		/* bytes of one request */
 	uint16_t lid;
+	bool grh;			/* InfiniBand: every path to or from it has a GRH */
 	int gid_index;			/* -1: the port has no usable GID */
 	uint8_t gid_type;		/* enum ibv_gid_type; both ends must use the same */
 	bool gid_link_local;		/* Ethernet: every GID is a link-local one */
@@ -56,9 +57,9 @@ struct vrb_port {
 	char netdev[16];		/* net: the interface's name; "": not known */
 	char pci[32];			/* address on the bus for sorting; "" for virtual devices */
 	char firmware[64];		/* version in the device's words; may be empty */
+	uint16_t pkey_index;		/* the first key of a full member, if there is one */
 	/* Set by vrb_port_configure; 0 after a scan. */
 	uint8_t sl, tclass;
-	uint16_t pkey_index;
 };
 
 struct vrb_ports {
@@ -101,7 +102,7 @@ struct vrb_port_wish {
 	int gid_index;			/* -1: chosen by type */
 	uint32_t mtu_bytes;		/* 0: the active one; else at most this */
 	uint8_t sl, tclass;
-	uint16_t pkey;			/* 0: the port's first; else the key, full or limited */
+	uint16_t pkey;			/* 0: as scanned; else the key, full or limited */
 };
 
 /*
@@ -230,13 +231,17 @@ struct vrb_address {
 	uint8_t mtu;			/* enum ibv_mtu */
 	uint8_t link_layer;
 	uint8_t reads_in, reads_out;	/* RDMA reads at once: as responder, as requester */
-	uint8_t pad[2];
+	uint8_t grh;			/* the port needs a GRH */
+	uint8_t pad;
 	unsigned char gid[VRB_GID_BYTES];
 };
 
-/* Ethernet has no other address than a GID; InfiniBand needs a GRH only between subnets. */
+/*
+ * Ethernet has no other address than a GID; InfiniBand needs a GRH between subnets, and where the
+ * port of either end requires it (virtual functions that share a LID): grh is the peer's.
+ */
 struct ibv_ah_attr vrb_path(const struct vrb_port *port, uint16_t lid,
-			    const unsigned char gid[VRB_GID_BYTES]);
+			    const unsigned char gid[VRB_GID_BYTES], bool grh);
 
 /*
  * Create an RC queue pair on a port, in state INIT: receives may be posted.  If srq is not
@@ -280,6 +285,15 @@ void vrb_qp_stop(struct vrb_qp *qp);
 int vrb_qp_stop_marked(struct vrb_qp *qp, uint64_t wr_id);
 void vrb_qp_destroy(struct vrb_qp *qp);
 
+/*
+ * Why the device refuses a queue pair with these limits, or a completion queue: the number that is
+ * beyond its own, or the words of the error, with what memory it takes.  Returns buf.
+ */
+const char *vrb_qp_refused(const struct vrb_adapter *adapter, enum ibv_qp_type type,
+			   const struct vrb_qp_limits *want, int rc, char *buf, size_t size);
+const char *vrb_cq_refused(const struct vrb_adapter *adapter, uint32_t entries, int rc, char *buf,
+			   size_t size);
+
 /* ---- Completion queues with events ------------------------------------------ */
 
 struct vrb_cq {
@@ -312,7 +326,8 @@ struct vrb_ud {
 struct vrb_ud_address {
 	uint32_t qpn;
 	uint16_t lid;
-	uint8_t pad[2];
+	uint8_t grh;			/* the port needs a GRH */
+	uint8_t pad;
 	unsigned char gid[VRB_GID_BYTES];
 };
 

@@ -133,7 +133,7 @@ static void test_inline_kinds(struct side *s)
 {
 	struct end_config c = end_defaults;
 	struct buffer b = buffer_new(s, BYTES, ACCESS_ALL);
-	unsigned char small[64];
+	unsigned char small[32];
 	unsigned kind;
 	struct end e;
 
@@ -145,7 +145,7 @@ static void test_inline_kinds(struct side *s)
 	for (kind = 0; kind < KINDS - 1; kind++) {	/* reads have no data of ours */
 		struct ibv_sge room = sge_of(&b, 0, 100), sge[2] = {
 			{ .addr = (uintptr_t)small, .length = 10, .lkey = 0x1234 },
-			{ .addr = (uintptr_t)small + 10, .length = 54, .lkey = 0 },
+			{ .addr = (uintptr_t)small + 10, .length = 22, .lkey = 0 },
 		};
 
 		memset(b.at, 0xee, BYTES);

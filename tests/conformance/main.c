@@ -68,7 +68,8 @@ static void open_device(struct side *s)
 	require_equal(s->port.state, IBV_PORT_ACTIVE);
 	if (s->options->gid_index >= 0)
 		s->gid_index = s->options->gid_index;
-	else if (s->options->gid_index == -2 || s->port.link_layer != IBV_LINK_LAYER_ETHERNET)
+	else if (s->options->gid_index == -2 || (s->port.link_layer != IBV_LINK_LAYER_ETHERNET &&
+						 !(s->port.flags & IBV_QPF_GRH_REQUIRED)))
 		s->gid_index = -1;
 	else
 		s->gid_index = best_gid(s);

@@ -13,7 +13,7 @@ static struct ibv_qp *wr_try(struct side *s, struct ibv_cq *cq, enum ibv_qp_type
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.send_ops_flags = operations,
 		.cap = { .max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 2,
-			 .max_recv_sge = 1, .max_inline_data = 64 },
+			 .max_recv_sge = 1, .max_inline_data = 32 },
 	};
 	struct ibv_qp *qp = ibv_create_qp_ex(s->ctx, &init);
 
@@ -56,7 +56,7 @@ static void wr_case(struct side *s, bool pieces, bool inlined)
 		post_receive(&e, 7, &in, 1);
 		barrier(s);
 		require_equal(wait_ok(cq).imm_data, 0x1234);
-		check(b.at + 4096, 6, 60, "sent");
+		check(b.at + 4096, 6, 30, "sent");
 		check(b.at, 5, 200, "written");
 		barrier(s);
 	} else {
@@ -85,12 +85,12 @@ static void wr_case(struct side *s, bool pieces, bool inlined)
 		ex->wr_flags = IBV_SEND_SIGNALED;
 		ibv_wr_send_imm(ex, 0x1234);
 		if (inlined) {
-			fill(small, 6, 60);
-			ibv_wr_set_inline_data(ex, small, 60);
+			fill(small, 6, 30);
+			ibv_wr_set_inline_data(ex, small, 30);
 			memset(small, 0, sizeof(small));
 		} else {
-			fill(b.at + 2000, 6, 60);
-			ibv_wr_set_sge(ex, out[0].lkey, (uintptr_t)b.at + 2000, 60);
+			fill(b.at + 2000, 6, 30);
+			ibv_wr_set_sge(ex, out[0].lkey, (uintptr_t)b.at + 2000, 30);
 		}
 		ex->wr_id = 3;
 		ibv_wr_rdma_read(ex, b.rkey, b.addr);

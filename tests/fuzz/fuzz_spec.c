@@ -13,6 +13,9 @@ static const char *const seeds[] = {
 	"down=1023/soft0:2@1us+0/soft0:1@0.5s+0/soft0:1@0,up=none,cqe=1us", "mt25208-pcie,ports=4",
 	"wan-8600mi,loss=0.999999999,seed=4294967295", "hcas=8,ports=8,up=700/soft7:8@1s",
 	"net=eth0+eth1,rate=1Gb/s+250MB/s", "net=10.0.1.7/24+10.0.2.0/24,reads=4", "net=none",
+	"order=rts/never,place=late,srq=0,ud=no,uc=no,inline=96,cqmem=8MiB,rdatom=1,like=mlx5-vf/mlx4",
+	"link=ib+eth,lid=0+9,prefix=1/2,grh=required,pkeys=ffff:8001+1/2,gids=gap:ll.v1:ip4.v2!+ip6.v2",
+	"fatal=0/soft0:1@1ms,event=sm:0/soft0:1@1ms+gid:1/soft0:2@2s,reach=0/soft0:1-1/soft0:1,qps=3",
 	"ports=3,net=fd00::1/64+fe80::1+192.0.2.1", "net=::/0+0.0.0.0/0,seed=1",
 };
 
@@ -28,7 +31,7 @@ size_t fuzz_seed(unsigned index, unsigned char *to, size_t most)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *text = malloc(size + 1), why[320], described[160];
+	char *text = malloc(size + 1), why[HCA_WHY_MAX], described[160];
 	struct hca_spec spec, again;
 	uint32_t i;
 	int rc;

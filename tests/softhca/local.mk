@@ -188,7 +188,7 @@ check-threads:
 if HAVE_CMOCKA
 SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/test_mailbox \
 	tests/softhca/test_memory tests/softhca/test_remap tests/softhca/test_remap_fork \
-	tests/softhca/test_fabric tests/softhca/test_loopback tests/softhca/test_atomic \
+	tests/softhca/test_fabric tests/softhca/test_loopback tests/softhca/test_personality tests/softhca/test_atomic \
 	tests/softhca/test_shared tests/softhca/test_mr_table tests/softhca/test_descriptors \
 	tests/softhca/test_fidelity tests/softhca/test_responder tests/softhca/test_landing \
 	tests/softhca/test_frame tests/softhca/test_handshake tests/softhca/test_secret \
@@ -255,6 +255,7 @@ tests_softhca_test_landing_LDADD = $(SOFTHCA_TEST_LDADD) -lpthread
 tests_softhca_test_memory_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_fabric_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_loopback_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_personality_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_loopback_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hca_proc_link
 TESTS += tests/softhca/conformance.sh
 dist_check_SCRIPTS += tests/net/ports.sh

@@ -447,23 +447,24 @@ static void test_first_thread(void **state)
 
 static void route(struct ibv_context *c, const struct hca_fabric *f, uint32_t node, uint8_t port)
 {
-	struct ibv_ah_attr ah = { .is_global = 0 };
+	enum { GIDS = 2 };		/* link-local, IPv4 */
+	struct ibv_ah_attr ah = { .port_num = port };
 	struct ibv_port_attr attr;
 	uint32_t address, want = hca_address(&f->spec, node, 0, port);
 	int i;
 
 	assert_int_equal(ibv_query_port(c, port, &attr), 0);
 	ah.dlid = attr.lid;
-	assert_int_equal(hca_route(f, &ah, &address), 0);
+	assert_int_equal(hca_route(c, &ah, &address), 0);
 	assert_int_equal(address, want);
 	ah.is_global = 1;
-	assert_true(attr.gid_tbl_len >= HCA_GIDS);
-	for (i = 0; i < HCA_GIDS; i++) {
+	assert_true(attr.gid_tbl_len >= GIDS);
+	for (i = 0; i < GIDS; i++) {
 		assert_int_equal(ibv_query_gid(c, port, i, &ah.grh.dgid), 0);
-		assert_int_equal(hca_route(f, &ah, &address), 0);
+		assert_int_equal(hca_route(c, &ah, &address), 0);
 		assert_int_equal(address, want);
 		ah.grh.dgid.raw[9] ^= 1;
-		assert_int_equal(hca_route(f, &ah, &address), -EHOSTUNREACH);
+		assert_int_equal(hca_route(c, &ah, &address), -EHOSTUNREACH);
 	}
 }
 

@@ -14,11 +14,11 @@
 
 static uint32_t routed;			/* in place of the address; 0: none */
 
-int __real_hca_route(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t *address);
-int __wrap_hca_route(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t *address);
-int __wrap_hca_route(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t *address)
+int __real_hca_route(const struct ibv_context *c, const struct ibv_ah_attr *ah, uint32_t *address);
+int __wrap_hca_route(const struct ibv_context *c, const struct ibv_ah_attr *ah, uint32_t *address);
+int __wrap_hca_route(const struct ibv_context *c, const struct ibv_ah_attr *ah, uint32_t *address)
 {
-	int rc = __real_hca_route(f, ah, address);
+	int rc = __real_hca_route(c, ah, address);
 
 	if (!rc && routed)
 		*address = routed;

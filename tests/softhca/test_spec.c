@@ -14,7 +14,7 @@
 static struct hca_spec parse(const char *text)
 {
 	struct hca_spec s;
-	char why[320] = "";
+	char why[HCA_WHY_MAX] = "";
 
 	if (hca_spec_parse(text, &s, why, sizeof(why)))
 		fail_msg("'%s' was refused: %s", text, why);
@@ -119,7 +119,7 @@ static void test_schedule(void **state)
 /* 32 changes, as long as their text fits. */
 static void test_many_changes(void **state)
 {
-	char text[2048] = "down=0/soft0:1@1us", why[320];
+	char text[2048] = "down=0/soft0:1@1us", why[HCA_WHY_MAX];
 	struct hca_spec s;
 	int i;
 
@@ -235,6 +235,110 @@ static void test_long_nets(void **state)
 	assert_string_equal(parse(s.text).text, s.text);
 }
 
+/* ---- Personalities -------------------------------------------------------- */
+
+/* A value of each key, its canonical form if it is another, and none of it without the key. */
+static void test_traits(void **state)
+{
+	static const struct {
+		const char *spec, *canonical;
+	} good[] = {
+		{ "order=never", NULL }, { "order=rts", NULL }, { "place=late", NULL },
+		{ "srq=0", NULL }, { "srq=7,srqwr=100", NULL }, { "ud=no", NULL }, { "uc=no", NULL },
+		{ "atomics=no", NULL }, { "inline=0", NULL }, { "inline=828", NULL },
+		{ "inline=1K", "inline=1024" }, { "maxwr=1,maxsge=1", NULL },
+		{ "qps=5,maxcqe=9", NULL }, { "cqmem=8MiB", "cqmem=8388608" }, { "rdatom=1", NULL },
+		{ "link=ib", NULL }, { "link=ib+eth", NULL }, { "link=eth+eth", "link=eth" },
+		{ "link=ib/eth", NULL }, { "link=ib+eth/eth+ib/eth", NULL },
+		{ "lid=0", NULL }, { "lid=100+1", NULL }, { "prefix=1", "prefix=0000000000000001" },
+		{ "prefix=fe80000000000000+FEC0000000000000",
+		  "prefix=fe80000000000000+fec0000000000000" },
+		{ "grh=required", NULL }, { "grh=optional+required", NULL },
+		{ "pkeys=8001", NULL }, { "pkeys=7FFF:ffff+8001/1:2:3:4:5:6:7:8",
+		  "pkeys=7fff:ffff+8001/0001:0002:0003:0004:0005:0006:0007:0008" },
+		{ "gids=ll.v1:ll.v2:ip4.v1:ip4.v2", NULL },
+		{ "gids=gap:alt4.v2!:gap:ip6.v1+ll.v2/gap", NULL },
+		{ "order=rts/never/rts", NULL }, { "srq=0/65536", NULL }, { "srq=1/2/3/4", NULL },
+		{ "fatal=0/soft0:1@1ms", NULL }, { "event=sm:0/soft0:1@2ms+gid:3/soft0:2@5s", NULL },
+		{ "event=lid:0/soft0:1@0s+pkey:0/soft0:1@1ns+client:0/soft0:2@1us",
+		  "event=lid:0/soft0:1@0ns+pkey:0/soft0:1@1ns+client:0/soft0:2@1us" },
+		{ "reach=0/soft0:1-1/soft0:2", NULL },
+		{ "reach=0/soft0:1-0/soft0:2+7/soft0:1-9/soft0:1", NULL },
+	};
+	static const char *const standard[] = {
+		"order=memory", "place=order", "srq=65536,srqwr=32768", "ud=yes,uc=yes,atomics=yes",
+		"inline=none,maxwr=32768,maxsge=32,qps=65536", "maxcqe=4194304,cqmem=none,rdatom=none",
+		"link=model", "lid=1", "prefix=fe80000000000000", "grh=optional", "pkeys=ffff",
+		"gids=ll.v2:ip4.v2", "fatal=none,event=none,reach=none", "order=memory/memory/memory",
+	};
+	char bare[HCA_SPEC_MAX];
+	unsigned i;
+
+	strcpy(bare, parse("").text);
+	for (i = 0; i < sizeof(good) / sizeof(*good); i++) {
+		struct hca_spec s = parse(good[i].spec);
+		const char *added = s.text + strlen(bare);
+
+		assert_memory_equal(s.text, bare, strlen(bare));
+		assert_string_equal(added + 1, good[i].canonical ? good[i].canonical : good[i].spec);
+		assert_string_equal(parse(s.text).text, s.text);
+	}
+	for (i = 0; i < sizeof(standard) / sizeof(*standard); i++)
+		assert_string_equal(parse(standard[i]).text, bare);
+}
+
+/* Values of nodes and ports: the last one also of all further ones. */
+static void test_scopes(void **state)
+{
+	struct hca_spec s = parse("ports=3,lid=5+9,order=never/rts,gids=gap:ip4.v1!+ll.v2,pkeys=1/2:3");
+	const struct hca_personality *p = hca_personality_of(&s, 0), *other = hca_personality_of(&s, 700);
+
+	assert_int_equal(p->order, HCA_ORDER_NEVER);
+	assert_int_equal(hca_personality_of(&s, 1)->order, HCA_ORDER_RTS);
+	assert_int_equal(other->order, HCA_ORDER_RTS);
+	assert_int_equal(p->lid[0], 5);
+	assert_int_equal(p->lid[1], 9);
+	assert_int_equal(p->lid[2], 9);
+	assert_int_equal(other->lid[0], 5);
+	assert_int_equal(p->gids[0], 2);
+	assert_int_equal(p->gid[0][0].kind, HCA_GID_GAP);
+	assert_int_equal(p->gid[0][1].kind, HCA_GID_IP4);
+	assert_true(p->gid[0][1].fails && !p->gid[0][1].v2);
+	assert_int_equal(p->gids[2], 1);
+	assert_true(p->gid[2][0].v2);
+	assert_int_equal(p->pkeys[0], 1);
+	assert_int_equal(other->pkeys[1], 2);
+	assert_int_equal(other->pkey[1][1], 3);
+	assert_false(s.divided);
+	assert_true(parse("link=ib+eth").divided);
+	assert_true(parse("link=ib,prefix=1/2").divided);
+	assert_false(parse("prefix=1/2").divided);	/* Ethernet has none */
+	s = parse("reach=0/soft0:2-1/soft0:2");
+	assert_false(hca_reaches(&s, 1, 3));
+	assert_false(hca_reaches(&s, 3, 1));
+	assert_true(hca_reaches(&s, 0, 3) && hca_reaches(&s, 0, 2) && hca_reaches(&s, 1, 1));
+}
+
+/* Every set is valid, has every name that is accepted, and yields to keys beside it. */
+static void test_like(void **state)
+{
+	const char *name, *set;
+	char text[160];
+	unsigned i;
+
+	for (i = 0; hca_like_set(i, &name, &set); i++) {
+		snprintf(text, sizeof(text), "like=%s", name);
+		assert_string_equal(parse(text).text, parse(set).text);
+		assert_non_null(strstr(HCA_LIKE_NAMES, name));
+		snprintf(text, sizeof(text), "inline=7,like=%s,srq=3", name);
+		assert_int_equal(parse(text).personality[3].inline_max, 7);
+		assert_int_equal(parse(text).personality[0].srqs, 3);
+		snprintf(text, sizeof(text), "hdr-2port,like=%s/irdma-e810", name);
+		assert_int_equal(parse(text).personality[2].srqs, 0);
+	}
+	assert_int_equal(i, 7);
+}
+
 /* Each is refused, and the line names the key. */
 static void test_refused(void **state)
 {
@@ -294,9 +398,35 @@ static void test_refused(void **state)
 		{ "net=eth0,outstanding=9", "outstanding=9: no" }, { "net=eth0,loss=0.5", "loss=0.5: no" },
 		{ "net=eth0,jitter=1us", "jitter=1us: no" }, { "net=eth0,seed=1", "seed=1: no" },
 		{ "net=eth0,down=0/soft0:1@1ms", "down=0/soft0:1@1ms: no" },
+		{ "order=always", "order=always" }, { "order=", "order=" }, { "order=never/", "never/" },
+		{ "order=never/rts/never/rts/never", "order=never/rts" }, { "order=neve", "neve: not" },
+		{ "place=early", "place=early" }, { "srq=65537", "srq=65537" }, { "srq=none", "srq=none" },
+		{ "srqwr=0", "srqwr=0" }, { "ud=maybe", "ud=maybe" }, { "uc=", "uc=: " },
+		{ "atomics=1", "atomics=1" }, { "inline=65537", "inline=65537" }, { "inline=-1", "inline=-1" },
+		{ "maxwr=0", "maxwr=0" }, { "maxwr=32769", "maxwr=32769" }, { "maxsge=33", "maxsge=33" },
+		{ "qps=0", "qps=0" }, { "maxcqe=4194305", "maxcqe=4194305" }, { "cqmem=4095", "cqmem=4095" },
+		{ "rdatom=0", "rdatom=0" }, { "rdatom=129", "rdatom=129" }, { "link=opa", "link=opa" },
+		{ "link=ib+", "link=ib+" }, { "ports=1,link=ib+eth", "link: more values than ports" },
+		{ "link=ib+ib+eth", "link: more values" }, { "lid=32769", "lid=32769" },
+		{ "prefix=fe80::", "prefix=fe80::" }, { "prefix=12345678901234567", "prefix=1234" },
+		{ "prefix=", "prefix=: " }, { "grh=yes", "grh=yes" }, { "pkeys=", "pkeys=: " },
+		{ "pkeys=12345", "pkeys=12345" }, { "pkeys=1:2:3:4:5:6:7:8:9", "pkeys=1:2" },
+		{ "pkeys=1::2", "pkeys=1::2" }, { "pkeys=0xffff", "pkeys=0xffff" },
+		{ "pkeys=1+2+3", "pkeys: more values" }, { "gids=", "gids=: " }, { "gids=ll", "gids=ll:" },
+		{ "gids=ll.v3", "gids=ll.v3" }, { "gids=gap.v1", "gids=gap.v1" }, { "gids=ip4.v1!!", "v1!!" },
+		{ "gids=gap:gap:gap:gap:gap:gap:gap:gap:gap:gap:gap:gap:gap:gap:gap:gap:gap", "gids=gap" },
+		{ "gids=ll.v1+ll.v2+gap", "gids: more values" }, { "like=mlx6", "like=mlx6" },
+		{ "like=", "like=: " }, { "like=mlx4/", "like=mlx4/" }, { "like=mlx4,like=mlx4", "like: given" },
+		{ "fatal=0/soft1:1@1ms", "fatal=0/soft1:1: no such port" }, { "fatal=1ms", "fatal=1ms" },
+		{ "event=0/soft0:1@1ms", "event=0/soft0:1" }, { "event=fatal:0/soft0:1@1ms", "event=fatal" },
+		{ "event=sm:0/soft0:9@1ms", "event=0/soft0:9: no such port" }, { "event=", "event=: " },
+		{ "reach=0/soft0:1", "reach=0/soft0:1: not" }, { "reach=0/soft0:1-", "reach=0/soft0:1-" },
+		{ "reach=0/soft0:1-1/soft0:3", "reach=1/soft0:3: no such port" },
+		{ "reach=0/soft0:1-1/soft0:1+", "reach=0/soft0:1-1/soft0:1+" },
+		{ "net=eth0,srq=0", "srq=0: no meaning" }, { "net=eth0,like=mlx4", "like=...: no meaning" },
 		{ "net=eth0,up=none", "up=none: no" }, { "mt25208-pcie,net=eth0", "no meaning with net=" },
 	};
-	char why[320];
+	char why[HCA_WHY_MAX];
 	unsigned i;
 
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -328,7 +458,7 @@ static void test_describe(void **state)
 /* The longest spec that can be written either fits or is refused, never cut. */
 static void test_long(void **state)
 {
-	char why[320], text[2048];
+	char why[HCA_WHY_MAX], text[2048];
 	struct hca_spec s, again;
 
 	if (hca_spec_parse("hcas=8,ports=8,rate=999999999999B/s,latency=9999999999ns,"
@@ -380,7 +510,7 @@ static void write_profiles(const char *text)
 static void test_profile_file(void **state)
 {
 	struct hca_spec s;
-	char why[320];
+	char why[HCA_WHY_MAX];
 
 	write_profiles("# ours\n\nlab rate=2GB/s,latency=1us  The lab's adapter  # with a comment\n"
 		       "\tlab-slow\tlab,rate=1GB/s\r\nplain ideal\nno-newline ports=1");
@@ -443,7 +573,7 @@ static void test_bad_profile_files(void **state)
 
 static void test_config_home(void **state)
 {
-	char sub[SCRATCH_PATH + 16], path[SCRATCH_PATH + 32], why[320];
+	char sub[SCRATCH_PATH + 16], path[SCRATCH_PATH + 32], why[HCA_WHY_MAX];
 	struct hca_spec s;
 	FILE *f;
 
@@ -469,7 +599,10 @@ int main(void)
 		cmocka_unit_test(test_defaults), cmocka_unit_test(test_every_key),
 		cmocka_unit_test(test_rates), cmocka_unit_test(test_nets),
 		cmocka_unit_test(test_long_nets),
-		cmocka_unit_test(test_canonical), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_canonical), cmocka_unit_test(test_traits),
+		cmocka_unit_test(test_scopes),
+		cmocka_unit_test(test_like),
+		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_fractions), cmocka_unit_test(test_schedule),
 		cmocka_unit_test(test_many_changes), cmocka_unit_test(test_describe),
 		cmocka_unit_test(test_long), cmocka_unit_test(test_profiles),

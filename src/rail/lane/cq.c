@@ -36,7 +36,7 @@ static void completion_failed(struct rail_lane *lane, const struct ibv_wc *wc)
 {
 	struct rail_peer *peer = lane->peer;
 	const struct vrb_port *port = lane->ctx->rail[lane->rail].port;
-	bool receive = wr_kind(wc->wr_id) == WR_LANDING;
+	bool receive = wr_kind(wc->wr_id) == WR_LANDING || wr_kind(wc->wr_id) == WR_RECEIVE;
 
 	const char *why = "";
 	bool cut;
@@ -76,7 +76,9 @@ static void completion_handle(struct rail_ctx *ctx, const struct ibv_wc *wc)
 		return;
 	}
 	if (wr_kind(wc->wr_id) == WR_RECEIVE) {
-		rail_pool_arrived(ctx, wc);
+		lane = rail_pool_arrived(ctx, wc);
+		if (unlikely(lane))
+			completion_failed(lane, wc);
 		return;
 	}
 	if (!lane)
@@ -144,6 +146,7 @@ static int cq_make(struct rail_ctx *ctx, int adapter, uint32_t entries, struct r
 	uint64_t size = entries * lanes * (peers < CQ_PEERS ? peers : CQ_PEERS);
 	uint32_t most = (uint32_t)a->attr.max_cqe;
 	struct rail_cq *cq;
+	char why[160];
 	int rc;
 
 	if (ctx->cq_count == RAIL_CQ_MAX || entries > most) {
@@ -161,7 +164,8 @@ static int cq_make(struct rail_ctx *ctx, int adapter, uint32_t entries, struct r
 	if (!cq->cq) {
 		rc = errno ? -errno : -EIO;
 		rg_error("%s: cannot make a completion queue of %u entries: %s",
-			 ibv_get_device_name(a->context->device), cq->room, strerror(-rc));
+			 ibv_get_device_name(a->context->device), cq->room,
+			 vrb_cq_refused(a, cq->room, rc, why, sizeof(why)));
 		free(cq);
 		return rc;
 	}

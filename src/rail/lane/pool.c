@@ -1,5 +1,6 @@
 /*
- * pool.c - receive buffers that all SEND lanes of an adapter share: one SRQ.
+ * pool.c - receive buffers that all SEND lanes of an adapter share: one SRQ.  On an adapter that
+ * has none, each lane has its own ones in its queue pair.
  *
  * Every lane that is connected adds as many buffers as it grants its sender.  So a sender
  * with credit always finds one, and any message may take any buffer.  The receive that
@@ -35,7 +36,7 @@ struct block {
 struct rail_pool {
 	struct rail_ctx *ctx;
 	int adapter;
-	struct ibv_srq *srq;
+	struct ibv_srq *srq;		/* NULL: the adapter has none */
 	uint32_t per_block, buffer_bytes, most;
 	struct block *block;
 	uint32_t block_count, block_capacity;
@@ -48,13 +49,29 @@ static size_t pool_block_bytes(const struct rail_pool *pool)
 	return (size_t)pool->per_block * pool->buffer_bytes;
 }
 
+static int srq_make(struct rail_pool *pool)
+{
+	const struct vrb_adapter *a = &pool->ctx->adapter[pool->adapter];
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = pool->most, .max_sge = 1 } };
+	int rc;
+
+	errno = 0;
+	pool->srq = ibv_create_srq(a->pd, &init);
+	if (pool->srq)
+		return 0;
+	rc = errno ? -errno : -EIO;
+	rg_error("%s: cannot make a shared receive queue of %u requests: %s",
+		 ibv_get_device_name(a->context->device), pool->most, strerror(-rc));
+	return rc;
+}
+
 static int pool_make(struct rail_ctx *ctx, int adapter, const struct rail_geometry *g,
 		     struct rail_pool **out)
 {
 	const struct vrb_adapter *a = &ctx->adapter[adapter];
 	uint64_t wanted = (uint64_t)g->slots * LANE_ROLES * ctx->cfg.peer_count;
-	struct ibv_srq_init_attr init = { .attr = { .max_sge = 1 } };
 	struct rail_pool *pool = calloc(1, sizeof(*pool));
+	const bool shared = a->attr.max_srq > 0 && a->attr.max_srq_wr > 0;
 	int rc;
 
 	if (!pool)
@@ -63,18 +80,13 @@ static int pool_make(struct rail_ctx *ctx, int adapter, const struct rail_geomet
 	pool->adapter = adapter;
 	pool->per_block = g->slots;
 	pool->buffer_bytes = g->slot_bytes;
-	pool->most = a->attr.max_srq_wr > 0 ? (uint32_t)a->attr.max_srq_wr : 0;
+	pool->most = shared ? (uint32_t)a->attr.max_srq_wr : RAIL_POOL_MAX;
 	if (pool->most > RAIL_POOL_MAX)
 		pool->most = RAIL_POOL_MAX;
 	if (wanted < pool->most)
 		pool->most = (uint32_t)wanted;
-	init.attr.max_wr = pool->most;
-	errno = 0;
-	pool->srq = ibv_create_srq(a->pd, &init);
-	if (!pool->srq) {
-		rc = errno ? -errno : -EIO;
-		rg_error("%s: cannot make a shared receive queue of %u requests: %s",
-			 ibv_get_device_name(a->context->device), pool->most, strerror(-rc));
+	rc = shared ? srq_make(pool) : 0;
+	if (rc) {
 		free(pool);
 		return rc;
 	}
@@ -99,7 +111,8 @@ void rail_pools_free(struct rail_ctx *ctx)
 
 		if (!pool)
 			continue;
-		ibv_destroy_srq(pool->srq);
+		if (pool->srq)
+			ibv_destroy_srq(pool->srq);
 		for (uint32_t b = 0; b < pool->block_count; b++) {
 			vrb_mr_deregister(pool->block[b].mr);
 			rail_memory_unmap(ctx, pool->block[b].memory, pool_block_bytes(pool));
@@ -118,7 +131,7 @@ static unsigned char *pool_buffer_at(const struct rail_pool *pool, uint32_t whic
 	       (size_t)(which % pool->per_block) * pool->buffer_bytes;
 }
 
-static int buffer_post(struct rail_pool *pool, uint32_t which)
+static int buffer_post(struct rail_pool *pool, struct rail_lane *lane, uint32_t which)
 {
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)pool_buffer_at(pool, which),
@@ -131,7 +144,8 @@ static int buffer_post(struct rail_pool *pool, uint32_t which)
 		.num_sge = 1,
 	};
 
-	return ibv_post_srq_recv(pool->srq, &wr, &bad);
+	return pool->srq ? ibv_post_srq_recv(pool->srq, &wr, &bad) :
+			   ibv_post_recv(lane->qp.qp, &wr, &bad);
 }
 
 static struct block *block_add(struct rail_pool *pool)
@@ -149,8 +163,10 @@ static struct block *block_add(struct rail_pool *pool)
 	return &pool->block[pool->block_count];
 }
 
-int rail_pool_add(struct rail_ctx *ctx, int adapter)
+int rail_pool_add(struct rail_lane *lane)
 {
+	struct rail_ctx *ctx = lane->ctx;
+	const int adapter = ctx->rail[lane->rail].adapter;
 	struct rail_pool *pool = ctx->pool[adapter];
 	struct block *b = block_add(pool);
 	uint32_t first = pool->block_count * pool->per_block;
@@ -171,7 +187,7 @@ int rail_pool_add(struct rail_ctx *ctx, int adapter)
 	}
 	pool->block_count++;
 	for (uint32_t i = 0; i < pool->per_block && !rc; i++)
-		rc = -buffer_post(pool, first + i);
+		rc = -buffer_post(pool, lane, first + i);
 	return rc;
 }
 
@@ -203,32 +219,35 @@ static struct rail_lane *lane_of(const struct rail_ctx *ctx, const struct ibv_wc
 		      ctx->rail[lane->rail].adapter == adapter) ? lane : NULL;
 }
 
-static void unknown_lane(struct rail_ctx *ctx, const struct ibv_wc *wc, int adapter)
+static void unknown_lane(struct rail_lane *lane, const struct ibv_wc *wc)
 {
-	struct rail_lane *lane = lane_of_qp(ctx, wc->qp_num, adapter);
-
 	if (lane)
 		rail_peer_fail(lane->peer, -EPROTO, "%s: receive request: %s",
-			       ctx->rail[lane->rail].port->name, wc->status == IBV_WC_SUCCESS ?
+			       lane->ctx->rail[lane->rail].port->name, wc->status == IBV_WC_SUCCESS ?
 			       "a message for no lane" : ibv_wc_status_str(wc->status));
 }
 
-void rail_pool_arrived(struct rail_ctx *ctx, const struct ibv_wc *wc)
+struct rail_lane *rail_pool_arrived(struct rail_ctx *ctx, const struct ibv_wc *wc)
 {
 	struct rail_pool *pool = ctx->pool[wr_lane(wc->wr_id)];
 	uint32_t which = wr_value(wc->wr_id);
 	struct rail_lane *lane = lane_of(ctx, wc, pool->adapter);
 	int rc;
 
-	if (likely(lane))
-		rail_send_arrived(lane->rx, pool_buffer_at(pool, which), wc->byte_len);
-	else
-		unknown_lane(ctx, wc, pool->adapter);
-	rc = buffer_post(pool, which);
-	if (unlikely(!lane))
-		return;
+	if (unlikely(!lane)) {
+		lane = lane_of_qp(ctx, wc->qp_num, pool->adapter);
+		if (pool->srq)
+			buffer_post(pool, NULL, which);
+		if (wc->status == IBV_WC_WR_FLUSH_ERR)
+			return lane;
+		unknown_lane(lane, wc);
+		return NULL;
+	}
+	rail_send_arrived(lane->rx, pool_buffer_at(pool, which), wc->byte_len);
+	rc = buffer_post(pool, lane, which);
 	if (unlikely(rc))
 		rail_lane_refused(lane, rc);
 	else
 		rail_send_taken(lane->rx);
+	return NULL;
 }

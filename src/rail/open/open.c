@@ -205,7 +205,10 @@ static enum rail_fabric port_fabric(const struct vrb_port *port)
 		[VRB_SOFTHCA] = RAIL_FABRIC_SOFTHCA,
 	};
 
-	return port->net ? RAIL_FABRIC_SOFTHCA_TCP : of[port->kind];
+	if (port->net)
+		return RAIL_FABRIC_SOFTHCA_TCP;
+	/* A software HCA in the place of libibverbs is an adapter to all but the reader of results. */
+	return strncmp(port->firmware, "softhca-", 8) == 0 ? RAIL_FABRIC_SOFTHCA : of[port->kind];
 }
 
 enum rail_fabric rail_fabric_kind(const struct rail_ctx *ctx)
@@ -221,7 +224,12 @@ enum rail_fabric rail_fabric_kind(const struct rail_ctx *ctx)
 
 static void describe_rails(struct rail_ctx *ctx)
 {
-	static const char *const kinds[] = { "hardware", "kernel software" };
+	static const char *const kinds[] = {
+		[RAIL_FABRIC_HARDWARE] = "hardware",
+		[RAIL_FABRIC_KERNEL_SOFTWARE] = "kernel software",
+		[RAIL_FABRIC_SOFTHCA] = "software HCA in place of libibverbs",
+	};
+	const int adapters = ctx->adapter_count - (ctx->local >= 0);
 	const struct vrb_port *port = ctx->rail[0].port;
 	struct softhca_model model;
 	char rate[64] = "";
@@ -239,8 +247,8 @@ static void describe_rails(struct rail_ctx *ctx)
 	snprintf(ctx->text, sizeof(ctx->text), "%s, %s, %d rail%s on %d adapter%s%s%s%s",
 		 kinds[rail_fabric_kind(ctx)],
 		 port->link_layer == IBV_LINK_LAYER_ETHERNET ? "RoCE" : "InfiniBand",
-		 ctx->rail_count, ctx->rail_count > 1 ? "s" : "", ctx->adapter_count,
-		 ctx->adapter_count > 1 ? "s" : "", *rate ? ", " : "", rate,
+		 ctx->rail_count, ctx->rail_count > 1 ? "s" : "", adapters,
+		 adapters > 1 ? "s" : "", *rate ? ", " : "", rate,
 		 *rate ? " per port and direction" : "");
 }
 

@@ -159,10 +159,8 @@ static int poll_add(struct rail_ctx *ctx, struct rail_rx *rx)
 /* Messages by SEND on the lane belong to this end; the pool gets buffers for them. */
 static int rx_start(struct rail_rx *rx)
 {
-	struct rail_lane *lane = rx->lane;
-
-	lane->rx = rx;
-	return rail_pool_add(lane->ctx, lane->ctx->rail[lane->rail].adapter);
+	rx->lane->rx = rx;
+	return rail_pool_add(rx->lane);
 }
 
 static int rx_make(struct rail_peer *peer, int role, int k, const struct endpoint_info *info)

@@ -15,6 +15,7 @@
  * Repetitions have no limit of their own, since a process that is stopped answers when it goes
  * on.  reach.h tells silence from loss.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -478,6 +479,37 @@ int rail_on_demand_why(const struct rail_peer *peer, const char **why)
 	return c ? vrb_ud_lost(c->adapter, c->port, &peer->demand->to, why) : 0;
 }
 
+#define SILENCE_ADVICE "check partition, VLAN, UDP port 4791 in filters, and that both ports are of " \
+	"one fabric, or leave the rail out (--rails)"
+
+static void silence_tell(const struct rail_peer *peer)
+{
+	const struct rail_demand *demand = peer->demand;
+	const struct vrb_port *port = demand->connector->port;
+	char own[INET6_ADDRSTRLEN] = "", theirs[INET6_ADDRSTRLEN] = "";
+
+	inet_ntop(AF_INET6, port->gid.raw, own, sizeof(own));
+	inet_ntop(AF_INET6, demand->to.gid, theirs, sizeof(theirs));
+	rg_warn("peer %u does not answer over %s (LID %u, GID %s; there LID %u, GID %s): it is stopped, or "
+		SILENCE_ADVICE, peer->index, port->name, port->lid, own, demand->to.lid, theirs);
+}
+
+/* An adapter knows of no path: a peer behind it is told of, and given up in the end. */
+static bool is_silent(struct rail_peer *peer, uint64_t now_ns)
+{
+	struct rail_reach *reach = &peer->demand->reach;
+	const struct vrb_port *port = peer->demand->connector->port;
+
+	if (port->kind == VRB_SOFTHCA)
+		return false;
+	if (rail_reach_tell(reach, now_ns))
+		silence_tell(peer);
+	if (!rail_reach_is_silent(reach, now_ns))
+		return false;
+	rail_peer_fail(peer, -ETIMEDOUT, "no answer over %s for a minute; " SILENCE_ADVICE, port->name);
+	return true;
+}
+
 /* True: the peer has failed, by the end of its process or (cut_matters) by a path that is cut. */
 static bool is_lost(struct rail_peer *peer, bool cut_matters, uint64_t now_ns)
 {
@@ -489,6 +521,8 @@ static bool is_lost(struct rail_peer *peer, bool cut_matters, uint64_t now_ns)
 	rc = rail_on_demand_why(peer, &why);
 	if (!cut_matters && rc != -ECONNRESET)
 		return false;
+	if (!rc && is_silent(peer, now_ns))
+		return true;
 	if (!rail_reach_is_lost(&peer->demand->reach, rc, now_ns))
 		return false;
 	rail_peer_fail(peer, rc == -ECONNRESET ? -ESRCH : rc, "no connection over %s (%s)%s",

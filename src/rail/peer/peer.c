@@ -133,16 +133,22 @@ static uint32_t lane_eager_bytes(const struct rail_ctx *ctx)
 	return (uint32_t)ctx->eager_max + sizeof(struct rail_slot);
 }
 
-/* The limits include a request and a receive for vrb_qp_stop_marked. */
-static void lane_limits(const struct rail_lane *lane, bool bulk, struct vrb_qp_limits *want)
+/* The receives of a lane: a bulk lane's are landings; of an eager one its slots, if it does not poll. */
+static uint32_t lane_receives(const struct rail_lane *lane, bool bulk)
+{
+	return bulk ? lane->ctx->bulk_depth : lane->peer->polled ? 0 : lane->peer->geometry.slots;
+}
+
+/* The limits include a request and, but for an SRQ, a receive for vrb_qp_stop_marked. */
+static void lane_limits(const struct rail_lane *lane, bool bulk, const struct ibv_srq *srq,
+			struct vrb_qp_limits *want)
 {
 	const struct rail_ctx *ctx = lane->ctx;
 	const struct vrb_adapter *adapter = &ctx->adapter[ctx->rail[lane->rail].adapter];
-	bool shared = !bulk && !lane->peer->polled;
 
 	*want = (struct vrb_qp_limits){
 		.send_wr = lane->sq_depth + 1,
-		.recv_wr = shared ? 0 : (bulk ? ctx->bulk_depth : 0) + 1,
+		.recv_wr = srq ? 0 : lane_receives(lane, bulk) + 1,
 		.send_sge = 2,
 		.recv_sge = 1,
 		/* A software HCA copies anyway; hardware pays for it in every request's size. */
@@ -171,11 +177,11 @@ static int lane_make(struct rail_peer *peer, struct rail_lane *lane, int k, bool
 		if (!lane->sent)
 			return -ENOMEM;
 	}
-	lane_limits(lane, bulk, &want);
 	rc = lane_number(ctx, lane);
-	if (!rc && !want.recv_wr)
+	if (!rc && !bulk && !peer->polled)
 		rc = rail_pool_srq(ctx, adapter, &peer->geometry, &srq);
-	entries = want.send_wr + (srq ? peer->geometry.slots : want.recv_wr);
+	lane_limits(lane, bulk, srq, &want);
+	entries = want.send_wr + (srq ? lane_receives(lane, bulk) : want.recv_wr);
 	if (!rc)
 		rc = rail_cq_take(ctx, adapter, entries, &lane->cq);
 	if (rc)

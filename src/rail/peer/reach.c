@@ -11,7 +11,9 @@ bool rail_reach_due(struct rail_reach *r, uint64_t now_ns)
 	if (!rg_reached(r->due_ns, now_ns))
 		return false;
 	if (now_ns - r->due_ns > REACH_GAP_NS)
-		r->cut_ns = 0;
+		r->cut_ns = r->silent_ns = 0;
+	if (!r->silent_ns)
+		r->silent_ns = now_ns;
 	r->due_ns = now_ns + REACH_EVERY_NS;
 	return true;
 }
@@ -23,4 +25,17 @@ bool rail_reach_is_lost(struct rail_reach *r, int rc, uint64_t now_ns)
 	else if (!r->cut_ns)
 		r->cut_ns = now_ns;
 	return rc == -ECONNRESET || rc == -ESHUTDOWN || (rc && rg_reached(r->cut_ns + REACH_LIMIT_NS, now_ns));
+}
+
+bool rail_reach_tell(struct rail_reach *r, uint64_t now_ns)
+{
+	if (r->told || !r->silent_ns || !rg_reached(r->silent_ns + REACH_TELL_NS, now_ns))
+		return false;
+	r->told = true;
+	return true;
+}
+
+bool rail_reach_is_silent(const struct rail_reach *r, uint64_t now_ns)
+{
+	return r->silent_ns && rg_reached(r->silent_ns + REACH_SILENCE_NS, now_ns);
 }

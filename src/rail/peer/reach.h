@@ -9,6 +9,10 @@
  * cut for REACH_LIMIT_NS.  Checks with a gap between them begin anew: this process may have been
  * stopped.
  *
+ * An adapter knows nothing of the path beyond its port.  There a peer that has been silent for
+ * REACH_TELL_NS is named in a line, and is lost after REACH_SILENCE_NS: a wrong partition, VLAN or
+ * fabric would else be waited for without end.
+ *
  * The first check is late, since nearly all peers answer before it.
  */
 #ifndef RAIL_REACH_H
@@ -20,15 +24,23 @@
 enum { REACH_FIRST_NS = 400000000, REACH_EVERY_NS = 200000000 };
 #define REACH_LIMIT_NS 3000000000ull
 #define REACH_GAP_NS 2500000000ull
+#define REACH_TELL_NS 5000000000ull
+#define REACH_SILENCE_NS 60000000000ull
 
 struct rail_reach {
 	uint64_t due_ns;		/* time of the next check; 0: none yet */
 	uint64_t cut_ns;		/* first of the checks that found the path cut; 0: none */
+	uint64_t silent_ns;		/* first check; 0: none yet */
+	bool told;			/* that it is silent */
 };
 
 /* Is a check due? */
 bool rail_reach_due(struct rail_reach *r, uint64_t now_ns);
 /* A check has found `rc` (vrb_ud_lost): is the peer lost? */
 bool rail_reach_is_lost(struct rail_reach *r, int rc, uint64_t now_ns);
+/* True once: a peer that no check finds lost has been silent for so long that a line is due. */
+bool rail_reach_tell(struct rail_reach *r, uint64_t now_ns);
+/* And so long that it counts as lost. */
+bool rail_reach_is_silent(const struct rail_reach *r, uint64_t now_ns);
 
 #endif

@@ -19,6 +19,7 @@ HCA_EXPORT bool softhca_is_device(const struct ibv_device *device)
 HCA_EXPORT int softhca_query_model(const struct ibv_device *device, struct softhca_model *model)
 {
 	const struct hca_fabric *f;
+	const struct hca_personality *p;
 	const struct hca_spec *s;
 	unsigned i;
 
@@ -32,6 +33,8 @@ HCA_EXPORT int softhca_query_model(const struct ibv_device *device, struct softh
 	for (i = 0; i < s->ports; i++)
 		model->port_rate[i] = s->nets && !s->rate[i] ? f->netif[i].rate : s->rate[i];
 	model->net = hca_is_net(f);
+	p = hca_personality_of(s, ((const struct hca_device *)(const void *)device)->node);
+	model->ordered = p->order == HCA_ORDER_MEMORY && !p->late;
 	model->latency_ns = s->latency_ns;
 	model->cap = s->cap;
 	model->bus_read = s->bus_read;

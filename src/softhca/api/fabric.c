@@ -108,7 +108,7 @@ static void leave(struct membership *m)
 static int get_spec(const struct softhca_config *cfg, struct hca_spec *spec)
 {
 	const char *text = cfg ? cfg->spec : NULL;
-	char why[320];
+	char why[HCA_WHY_MAX];
 
 	if (!text)
 		text = getenv("SOFTHCA_SPEC");
@@ -192,6 +192,8 @@ static int membership_join(const struct terms *t, struct membership **out)
 		free(m);
 		return rc;
 	}
+	/* Events before it joined are not this process's. */
+	membership_fabric(m)->changes_told = atomic_load(&membership_fabric(m)->shm->changes_done);
 	m->member = hca_fabric_member;
 	m->next = registry;
 	registry = m;

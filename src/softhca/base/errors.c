@@ -7,7 +7,7 @@
 #include "softhca/base/base.h"
 #include "softhca/softhca.h"
 
-static _Thread_local char last_error[512];
+static _Thread_local char last_error[640];
 
 int hca_fail(int err, const char *fmt, ...)
 {
@@ -21,7 +21,7 @@ int hca_fail(int err, const char *fmt, ...)
 
 void hca_say(const char *fmt, ...)
 {
-	char line[640] = "softhca: ";
+	char line[768] = "softhca: ";
 	size_t used = strlen(line);
 	va_list args;
 	int n;

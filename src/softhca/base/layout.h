@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 enum {
-	HCA_ABI = 6,			/* version of this file and of registry.h */
+	HCA_ABI = 7,			/* version of this file and of registry.h */
 	HCA_LINE = 64,
 	HCA_PAGE = 4096,
 	HCA_SPEC_MAX = 896,		/* canonical spec with its NUL */
@@ -52,6 +52,10 @@ enum {
 	HCA_MRS_MAX = 1 << HCA_KEY_INDEX_BITS,
 
 	HCA_SGE_MAX = 32,
+	HCA_WR_MAX = 1 << 15,		/* per queue */
+	HCA_INLINE_MAX = 65536,
+	HCA_CQE_MAX = 1 << 22,
+	HCA_SRQS_MAX = 1 << 16,
 	HCA_MEMBERS_MAX = 4096,		/* all multicast groups of a fabric together */
 
 	HCA_WAKEUPS_MAX = 4096,		/* per process: open adapters and completion channels */
@@ -388,7 +392,8 @@ struct hca_shm_qp {
 	uint32_t reads;			/* limit of RDMA reads that it answers at a time */
 	uint32_t wakeup[3];		/* they announce errors: its context's, its queues' */
 					/* channels'; index + 1; 0: none */
-	char pad1[HCA_LINE - 48];
+	uint32_t pkey;
+	char pad1[HCA_LINE - 52];
 
 	/* Written by the peer. */
 	_Atomic uint32_t rq_head;	/* position of the next receive to claim */

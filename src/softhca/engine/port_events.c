@@ -40,6 +40,22 @@ static void check_ports(struct hca_fabric *f)
 			check_port(d, port);
 }
 
+/* Events of the schedule that change no port, and those of an adapter that fails. */
+static void tell_scheduled(struct hca_fabric *f)
+{
+	const struct hca_schedule *s = &f->spec.schedule;
+	const uint32_t done = atomic_load(&f->changes_seen);
+
+	for (; f->changes_told < done && f->changes_told < s->count; f->changes_told++) {
+		const struct hca_change *c = &s->change[f->changes_told];
+
+		if (c->kind == HCA_CHANGE_FATAL || c->kind == HCA_CHANGE_EVENT)
+			hca_event_port(f, c->at.node, c->at.hca, (uint8_t)c->at.port,
+				       c->kind == HCA_CHANGE_FATAL ? IBV_EVENT_DEVICE_FATAL :
+				       (enum ibv_event_type)c->event);
+	}
+}
+
 /* Leave the fast path; if the path is down, the peer must be resolved again. */
 static void check_path(struct hca_qp *qp)
 {
@@ -57,6 +73,7 @@ void hca_port_events_handle(struct hca_fabric *f)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
 
+	tell_scheduled(f);
 	if (!hca_is_faulty(f->shm))
 		return;
 	check_ports(f);

@@ -16,8 +16,10 @@ enum { NOT_OF_TYPE = -1 };
 
 /* ---- Is this a work request? --------------------------------------------- */
 
-static int wrong_operation(const struct ibv_send_wr *wr)
+static int wrong_operation(const struct hca_qp *qp, const struct ibv_send_wr *wr)
 {
+	if (qp->reliable && hca_is_atomic(wr->opcode))
+		return EINVAL;		/* atomics=no */
 	return (unsigned)wr->opcode < 32 && hca_operations(IBV_QPT_RC) & 1u << wr->opcode
 		? NOT_OF_TYPE : EOPNOTSUPP;
 }
@@ -38,7 +40,7 @@ static int wr_check(const struct hca_qp *qp, const struct ibv_send_wr *wr, uint3
 	int i;
 
 	if (unlikely((unsigned)wr->opcode >= 32 || !(qp->operations & 1u << wr->opcode)))
-		return wrong_operation(wr);
+		return wrong_operation(qp, wr);
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.sge_max)
 		return EINVAL;
 	for (i = 0; i < wr->num_sge; i++)
@@ -183,7 +185,7 @@ static int sq_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t
 {
 	const struct hca_link_operations *link = qp->link;
 
-	if (wr->opcode == IBV_WR_RDMA_WRITE && wr->num_sge == 1 && bytes &&
+	if (wr->opcode == IBV_WR_RDMA_WRITE && wr->num_sge == 1 && bytes && !qp->late &&
 	    bytes <= HCA_MESSAGE_MAX && link->write_short(qp, wr, bytes))
 		return IBV_WC_SUCCESS;
 	return link->transfer_whole(qp, wr, bytes);

@@ -67,7 +67,10 @@ struct ibv_qp *hca_qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_e
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
 			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	bool batches = init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-	uint64_t missing = batches ? init->send_ops_flags & ~hca_batch_ops(init->qp_type) : 0;
+	const uint64_t atomics = IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+	uint64_t lacks = hca_context_personality(c)->no_atomics ? atomics : 0;
+	uint64_t missing = batches ? init->send_ops_flags &
+				     (~hca_batch_ops(init->qp_type) | lacks) : 0;
 
 	if (!(init->comp_mask & IBV_QP_INIT_ATTR_PD)) {
 		errno = EINVAL;
@@ -164,13 +167,16 @@ static const struct hca_link_operations *link_to(const struct hca_fabric *f, uin
 static int set_address(struct hca_qp *qp, const struct ibv_ah_attr *ah, bool connected)
 {
 	const struct hca_link_operations *link;
+	const struct ibv_context *c = qp->ibv.qp_base.context;
 	uint32_t address = 0;
+	int rc;
 
-	if (ah->port_num > qp->fabric->spec.ports ||
-	    (ah->is_global && ah->grh.sgid_index >= hca_gids(qp->fabric)))
+	if (ah->port_num < 1 || ah->port_num > qp->fabric->spec.ports ||
+	    (ah->is_global && !hca_gid_exists(c, ah->port_num, ah->grh.sgid_index)))
 		return EINVAL;
-	if (hca_route(qp->fabric, ah, &address))
-		return EHOSTUNREACH;
+	rc = hca_route(c, ah, &address);
+	if (rc)
+		return -rc;
 	link = link_to(qp->fabric, address);
 	if (!link || (connected && link != qp->link))
 		return EHOSTUNREACH;
@@ -299,6 +305,7 @@ int hca_qp_destroy(struct ibv_qp *ibv)
 	f->link->number_release(f, hca_qpn(qp));
 	pthread_mutex_lock(&f->slow);
 	atomic_store(&f->qp[qp->index], NULL);
+	hca_context_of(ibv->context)->device->qps--;
 	pthread_mutex_unlock(&f->slow);
 	/* A poller may still hold the pointer: it does so under the queue's lock. */
 	hca_cq_purge(hca_recv_cq(qp), qp);

@@ -72,6 +72,18 @@ uint32_t hca_loss_ppb(struct hca_shm_fabric *shm, const struct hca_spec *s, uint
 
 /* ---- The schedule -------------------------------------------------------- */
 
+/* Events alone change no port; an adapter that fails takes all its ports along. */
+static void carry_out(struct hca_shm_fabric *shm, const struct hca_spec *s,
+		      const struct hca_change *c, uint64_t when_ns)
+{
+	struct hca_port_name at = c->at;
+
+	if (c->kind == HCA_CHANGE_DOWN || c->kind == HCA_CHANGE_UP)
+		hca_port_change(shm, hca_shm_port_of(shm, s, &at), !c->up, when_ns);
+	for (at.port = 1; c->kind == HCA_CHANGE_FATAL && at.port <= s->ports; at.port++)
+		hca_port_change(shm, hca_shm_port_of(shm, s, &at), true, when_ns);
+}
+
 /*
  * Each change is written before it is counted: if the process dies in between, another writes
  * it again, without effect.
@@ -90,8 +102,7 @@ uint64_t hca_schedule_advance(struct hca_shm_fabric *shm, const struct hca_spec 
 
 		if (!rg_reached(start + c->when_ns, now_ns))
 			break;
-		hca_port_change(shm, hca_shm_port_of(shm, spec, &c->at), !c->up,
-				start + c->when_ns);
+		carry_out(shm, spec, c, start + c->when_ns);
 		atomic_compare_exchange_strong(&shm->changes_done, &done, done + 1);
 		done = atomic_load(&shm->changes_done);
 	}

@@ -139,7 +139,7 @@ static void add_line(struct hca_profiles *all, char *line, char *what, size_t si
 {
 	static const char prefix[] = "spec: ";
 	struct hca_profile *p = &all->item[all->count];
-	char *end, why[320];
+	char *end, why[HCA_WHY_MAX];
 	struct hca_spec spec;
 
 	what[0] = '\0';
@@ -164,7 +164,7 @@ static void add_line(struct hca_profiles *all, char *line, char *what, size_t si
 		snprintf(what, size, "%s: too many (accepted: %d profiles)", p->name,
 			 HCA_PROFILES_MAX - 1);
 	else if (hca_spec_parse_with(all, p->spec, &spec, why, sizeof(why)))
-		snprintf(what, size, "%s: %s", p->name, why + strlen(prefix));
+		snprintf(what, size, "%s: %.*s", p->name, (int)size - 60, why + strlen(prefix));
 	else
 		all->count++;
 }
@@ -174,7 +174,7 @@ static void add_line(struct hca_profiles *all, char *line, char *what, size_t si
 static int read_file(struct hca_profiles *all, const char *path, bool must, unsigned which,
 		     char *why, size_t size)
 {
-	char *text = rg_file_read(path, FILE_MAX, NULL), *line, *next, what[480];
+	char *text = rg_file_read(path, FILE_MAX, NULL), *line, *next, what[HCA_WHY_MAX];
 	unsigned number = 0;
 
 	if (!text && !must && (errno == ENOENT || errno == ENOTDIR))

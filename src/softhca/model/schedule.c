@@ -1,5 +1,6 @@
 /* schedule.c - names of ports, and when ports go down and come back. */
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,17 @@ char *hca_port_name_format(const struct hca_port_name *name, char *buf, size_t s
 
 /* ---- Schedules ----------------------------------------------------------- */
 
+static const struct {
+	const char *name;
+	uint8_t event;
+} events[] = {
+	{ "lid", IBV_EVENT_LID_CHANGE }, { "pkey", IBV_EVENT_PKEY_CHANGE },
+	{ "sm", IBV_EVENT_SM_CHANGE }, { "gid", IBV_EVENT_GID_CHANGE },
+	{ "client", IBV_EVENT_CLIENT_REREGISTER },
+};
+
+enum { EVENTS = sizeof(events) / sizeof(*events) };
+
 static bool change_before(const struct hca_change *a, const struct hca_change *b)
 {
 	return a->when_ns != b->when_ns ? a->when_ns < b->when_ns : !a->up && b->up;
@@ -60,12 +72,36 @@ static int schedule_add(struct hca_schedule *s, const struct hca_change *c)
 	return 0;
 }
 
-static int parse_one(char *item, bool up, struct hca_schedule *s)
+/* The text after "EVENT:"; NULL: no such event. */
+static char *parse_event(char *item, uint8_t *event)
+{
+	for (unsigned i = 0; i < EVENTS; i++) {
+		size_t n = strlen(events[i].name);
+
+		if (strncmp(item, events[i].name, n) == 0 && item[n] == ':') {
+			*event = events[i].event;
+			return item + n + 1;
+		}
+	}
+	return NULL;
+}
+
+static const char *event_name(uint8_t event)
+{
+	for (unsigned i = 0; i < EVENTS; i++)
+		if (events[i].event == event)
+			return events[i].name;
+	return "";
+}
+
+static int parse_one(char *item, enum hca_change_kind kind, struct hca_schedule *s)
 {
 	char *at = strchr(item, '@');
-	struct hca_change c = { .up = up };
+	struct hca_change c = { .up = kind == HCA_CHANGE_UP, .kind = (uint8_t)kind };
 
-	if (!at)
+	if (kind == HCA_CHANGE_EVENT)
+		item = parse_event(item, &c.event);
+	if (!at || !item)
 		return -EINVAL;
 	*at++ = '\0';
 	/* A year is for ever; beyond it sums would overflow. */
@@ -75,7 +111,7 @@ static int parse_one(char *item, bool up, struct hca_schedule *s)
 	return schedule_add(s, &c);
 }
 
-int hca_schedule_parse(const char *text, bool up, struct hca_schedule *s)
+int hca_schedule_parse(const char *text, enum hca_change_kind kind, struct hca_schedule *s)
 {
 	char item[ITEM_MAX];
 	size_t n;
@@ -87,13 +123,14 @@ int hca_schedule_parse(const char *text, bool up, struct hca_schedule *s)
 			return -EINVAL;
 		memcpy(item, text, n);
 		item[n] = '\0';
-		rc = parse_one(item, up, s);
+		rc = parse_one(item, kind, s);
 		if (rc || !text[n])
 			return rc;
 	}
 }
 
-bool hca_schedule_format(const struct hca_schedule *s, bool up, char *buf, size_t size)
+bool hca_schedule_format(const struct hca_schedule *s, enum hca_change_kind kind, char *buf,
+			 size_t size)
 {
 	char port[HCA_PORT_NAME], when[RG_UNIT_TEXT];
 	size_t used = 0;
@@ -103,9 +140,11 @@ bool hca_schedule_format(const struct hca_schedule *s, bool up, char *buf, size_
 	for (i = 0; i < s->count; i++) {
 		const struct hca_change *c = &s->change[i];
 
-		if (c->up != up)
+		if (c->kind != kind)
 			continue;
-		n = snprintf(buf + used, size - used, "%s%s@%s", used ? "+" : "",
+		n = snprintf(buf + used, size - used, "%s%s%s%s@%s", used ? "+" : "",
+			     kind == HCA_CHANGE_EVENT ? event_name(c->event) : "",
+			     kind == HCA_CHANGE_EVENT ? ":" : "",
 			     hca_port_name_format(&c->at, port, sizeof(port)),
 			     rg_format_time(c->when_ns, when, sizeof(when)));
 		if (n < 0 || (size_t)n >= size - used)

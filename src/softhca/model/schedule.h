@@ -21,10 +21,19 @@ enum { HCA_PORT_NAME = 24 };		/* bytes for the longest name */
 bool hca_port_name_parse(const char *text, struct hca_port_name *name);
 char *hca_port_name_format(const struct hca_port_name *name, char *buf, size_t size);
 
+enum hca_change_kind {
+	HCA_CHANGE_DOWN,
+	HCA_CHANGE_UP,
+	HCA_CHANGE_FATAL,		/* of the port's adapter */
+	HCA_CHANGE_EVENT,		/* the port's attributes remain */
+};
+
 struct hca_change {
 	uint64_t when_ns;		/* after the fabric's first queue pair was ready to send */
 	struct hca_port_name at;
-	bool up;
+	bool up;			/* the kind is HCA_CHANGE_UP */
+	uint8_t kind;			/* enum hca_change_kind */
+	uint8_t event;			/* HCA_CHANGE_EVENT: enum ibv_event_type */
 };
 
 enum { HCA_CHANGES_MAX = 32 };
@@ -35,9 +44,13 @@ struct hca_schedule {
 	struct hca_change change[HCA_CHANGES_MAX];
 };
 
-/* Add "PORT@WHEN+PORT@WHEN..." to the schedule.  0, -EINVAL: malformed, -E2BIG: too many. */
-int hca_schedule_parse(const char *text, bool up, struct hca_schedule *s);
-/* The changes to up or to down, in the same form; "none" without any.  False: did not fit. */
-bool hca_schedule_format(const struct hca_schedule *s, bool up, char *buf, size_t size);
+/*
+ * Add "PORT@WHEN+PORT@WHEN...", of events "EVENT:PORT@WHEN...", to the schedule.  0, -EINVAL:
+ * malformed, -E2BIG: too many.
+ */
+int hca_schedule_parse(const char *text, enum hca_change_kind kind, struct hca_schedule *s);
+/* The changes of a kind, in the same form; "none" without any.  False: did not fit. */
+bool hca_schedule_format(const struct hca_schedule *s, enum hca_change_kind kind, char *buf,
+			 size_t size);
 
 #endif

@@ -4,243 +4,19 @@
 #include <string.h>
 
 #include "softhca/base/base.h"
-#include "softhca/base/netif.h"
 #include "softhca/softhca.h"
-#include "softhca/model/spec.h"
-#include "softhca/model/text.h"
-#include "util/units.h"
+#include "softhca/model/spec_key.h"
 
-enum kind {
-	COUNT,		/* 0 spelled `none` where the row allows it */
-	RATE,
-	RATES,		/* RATE+RATE...: port 1, 2, ...; the last one also for all later ports */
-	TIME,
-	SIZE,
-	BUS,		/* READ/WRITE[:half|full] */
-	FRACTION,	/* parts per billion */
-	NETS,		/* interface or subnet, +... */
-	DOWN, UP,	/* PORT@WHEN+... */
-};
-
-struct key {
-	const char *name;
-	enum kind kind;
-	size_t offset;
-	uint64_t standard, min, max;
-	bool none;			/* `none`: no limit */
-	const char *accepted;
-	const char *meaning;
-};
-
-#define FIELD(f) offsetof(struct hca_spec, f)
-#define SECOND 1000000000ull
-
-/* In canonical order. */
-static const struct key keys[] = {
-	{ "hcas", COUNT, FIELD(hcas), 1, 1, HCA_HCAS_MAX, false, "1 to 8", "adapters per node" },
-	{ "ports", COUNT, FIELD(ports), 0, 1, HCA_PORTS_MAX, false, "1 to 8", "ports per adapter" },
-	{ "net", NETS, FIELD(nets), 0, 0, 0, true,
-	  "1 to 8 interfaces or their subnets, such as eth0+eth1, 10.0.1.0/24+10.0.2.0/24, "
-	  "fd00::/64, or none", "network interfaces that are the ports; TCP reaches other hosts" },
-	{ "rate", RATES, FIELD(rate), 0, 1000, 1000000000000ull, true,
-	  "1kB/s to 1000GB/s, or several such as 750MB/s+250MB/s, or none",
-	  "of each port, per direction; several: of port 1, port 2, ..., the last one also of "
-	  "all further ports" },
-	{ "latency", TIME, FIELD(latency_ns), 0, 0, 10 * SECOND, false, "0 to 10s with a unit",
-	  "one way: the wire and both adapters" },
-	{ "bus", BUS, FIELD(bus_read), 0, 1000, 1000000000000ull, true,
-	  "READ/WRITE[:half|full] with rates such as 2GB/s/2GB/s:full, or none",
-	  "host bus of an adapter; half: both directions share it" },
-	{ "cap", RATE, FIELD(cap), 0, 1000, 1000000000000ull, true,
-	  "1kB/s to 1000GB/s, or none", "of an adapter, per direction, all its ports together" },
-	{ "msg", TIME, FIELD(msg_ns), 0, 0, SECOND, false, "0 to 1s with a unit",
-	  "a port's time per message" },
-	{ "pkt", TIME, FIELD(pkt_ns), 0, 0, SECOND, false, "0 to 1s with a unit",
-	  "a port's time per packet" },
-	{ "cqe", TIME, FIELD(cqe_ns), 0, 0, SECOND, false, "0 to 1s with a unit",
-	  "until a completion is written, after the data" },
-	{ "mtu", SIZE, FIELD(mtu), 4096, 256, 4096, false, "256, 512, 1024, 2048 or 4096",
-	  "largest packet" },
-	{ "window", COUNT, FIELD(window), 0, 1, 1 << 20, true, "1 to 1048576 packets, or none",
-	  "unacknowledged packets per queue pair" },
-	{ "outstanding", COUNT, FIELD(outstanding), 0, 1, 1 << 20, true,
-	  "1 to 1048576 messages, or none", "unacknowledged messages per queue pair" },
-	{ "reads", COUNT, FIELD(reads), 16, 1, 128, false, "1 to 128",
-	  "RDMA reads in flight per queue pair" },
-	{ "loss", FRACTION, FIELD(loss_ppb), 0, 0, HCA_ALL_PPB, false,
-	  "0 to 1, at most 9 decimals", "share of packets lost on every path" },
-	{ "jitter", TIME, FIELD(jitter_ns), 0, 0, 10 * SECOND, false, "0 to 10s with a unit",
-	  "the latency of a message is up to so much longer" },
-	{ "seed", COUNT, FIELD(seed), 1, 0, UINT32_MAX, false, "0 to 4294967295",
-	  "of the random numbers for loss and jitter" },
-	{ "down", DOWN, FIELD(schedule), 0, 0, 0, true,
-	  "PORT@WHEN+PORT@WHEN... such as 1/soft0:2@10ms, or none",
-	  "ports go down; time counts from when the first queue pair can send" },
-	{ "up", UP, FIELD(schedule), 0, 0, 0, true,
-	  "PORT@WHEN+PORT@WHEN... such as 1/soft0:2@20ms, or none", "ports come back" },
-};
-
-enum { KEYS = sizeof(keys) / sizeof(*keys), TEXT_MAX = 1024, PORTS = 2 /* if not given */ };
-
-/* Does a key have a meaning with net=? */
-static bool key_is_on_net(const struct key *k)
-{
-	return k->kind == NETS || k->kind == RATES || k->offset == FIELD(ports) ||
-	       k->offset == FIELD(reads);
-}
+enum { TEXT_MAX = 2048, PORTS = 2 /* if not given */ };
 
 bool hca_spec_key(unsigned i, const char **name, const char **accepted, const char **meaning)
 {
-	if (i >= KEYS)
+	if (i >= hca_key_count)
 		return false;
-	*name = keys[i].name;
-	*accepted = keys[i].accepted;
-	*meaning = keys[i].meaning;
+	*name = hca_keys[i].name;
+	*accepted = hca_keys[i].accepted;
+	*meaning = hca_keys[i].meaning;
 	return true;
-}
-
-/* ---- One value ----------------------------------------------------------- */
-
-static int parse_number(enum kind kind, const char *text, uint64_t *value)
-{
-	switch (kind) {
-	case COUNT:
-		return rg_parse_count(text, value);
-	case TIME:
-		return rg_parse_time(text, value);
-	case SIZE:
-		return rg_parse_size(text, value);
-	default:
-		return rg_parse_rate(text, value);
-	}
-}
-
-/* "2GB/s/1GB/s:half": the slash between the rates is the second one. */
-static int parse_bus(const struct key *k, char *text, struct hca_spec *spec)
-{
-	char *mode = strchr(text, ':');
-	char *slash = strstr(text, "s/");
-	uint64_t in, out;
-	bool half = false;
-
-	if (mode) {
-		*mode++ = '\0';
-		half = strcmp(mode, "half") == 0;
-		if (!half && strcmp(mode, "full") != 0)
-			return -EINVAL;
-	}
-	if (!slash)
-		return -EINVAL;
-	slash[1] = '\0';
-	if (rg_parse_rate(text, &in) || rg_parse_rate(slash + 2, &out) ||
-	    in < k->min || in > k->max || out < k->min || out > k->max)
-		return -EINVAL;
-	spec->bus_read = in;
-	spec->bus_write = out;
-	spec->bus_half = half;
-	return 0;
-}
-
-static int parse_fraction(const char *text, uint64_t *field)
-{
-	uint32_t ppb;
-
-	if (hca_fraction_parse(text, &ppb))
-		return -EINVAL;
-	*field = ppb;
-	return 0;
-}
-
-/* "750MB/s+250MB/s" */
-static int parse_rates(const struct key *k, char *text, struct hca_spec *spec)
-{
-	uint64_t rate[HCA_PORTS_MAX];
-	char *next;
-	int count = 0;
-
-	for (; text; text = next) {
-		next = strchr(text, '+');
-		if (next)
-			*next++ = '\0';
-		if (count == HCA_PORTS_MAX || rg_parse_rate(text, &rate[count]) ||
-		    rate[count] < k->min || rate[count] > k->max)
-			return -EINVAL;
-		count++;
-	}
-	for (int i = 0; i < HCA_PORTS_MAX; i++)
-		spec->rate[i] = rate[i < count ? i : count - 1];
-	spec->rate_count = (uint64_t)count;
-	return 0;
-}
-
-/* "eth0+10.0.2.0/24"; -EEXIST: one of them twice. */
-static int parse_nets(char *text, struct hca_spec *spec)
-{
-	char net[HCA_PORTS_MAX][HCA_NET_NAME] = { 0 }, *next;
-	unsigned count = 0, i;
-
-	if (strcmp(text, "none") == 0)
-		text = NULL;
-	for (; text; text = next, count++) {
-		next = strchr(text, '+');
-		if (next)
-			*next++ = '\0';
-		if (count == HCA_PORTS_MAX || strcmp(text, "none") == 0 ||
-		    hca_netif_canonical(text, net[count], sizeof(net[count])))
-			return -EINVAL;
-		for (i = 0; i < count; i++)
-			if (strcmp(net[i], net[count]) == 0)
-				return -EEXIST;
-	}
-	memcpy(spec->net, net, sizeof(spec->net));
-	spec->nets = count;
-	return 0;
-}
-
-/* The changes replace a profile's changes to the same state. */
-static int parse_changes(const char *text, bool up, struct hca_schedule *s)
-{
-	struct hca_schedule others = { 0 };
-	uint32_t i;
-
-	for (i = 0; i < s->count; i++)
-		if (s->change[i].up != up)
-			others.change[others.count++] = s->change[i];
-	*s = others;
-	return strcmp(text, "none") == 0 ? 0 : hca_schedule_parse(text, up, s);
-}
-
-static int parse_value(const struct key *k, char *text, struct hca_spec *spec)
-{
-	uint64_t *field = (uint64_t *)(void *)((char *)spec + k->offset);
-	uint64_t value;
-
-	if (k->kind == DOWN || k->kind == UP)
-		return parse_changes(text, k->kind == UP, &spec->schedule);
-	if (k->kind == FRACTION)
-		return parse_fraction(text, field);
-	if (k->kind == NETS)
-		return parse_nets(text, spec);
-	if (k->none && strcmp(text, "none") == 0) {
-		*field = 0;
-		if (k->kind == BUS) {
-			spec->bus_write = 0;
-			spec->bus_half = false;
-		} else if (k->kind == RATES) {
-			memset(spec->rate, 0, sizeof(spec->rate));
-			spec->rate_count = 0;
-		}
-		return 0;
-	}
-	if (k->kind == BUS)
-		return parse_bus(k, text, spec);
-	if (k->kind == RATES)
-		return parse_rates(k, text, spec);
-	if (parse_number(k->kind, text, &value) || value < k->min || value > k->max ||
-	    (k->kind == SIZE && (value & (value - 1))))
-		return -EINVAL;
-	*field = value;
-	return 0;
 }
 
 /* ---- The string ---------------------------------------------------------- */
@@ -251,8 +27,8 @@ static void say_keys(char *why, size_t size, const char *what)
 	unsigned i;
 
 	hca_append(&t, "spec: '%.40s': unknown key (accepted:", what);
-	for (i = 0; i < KEYS; i++)
-		hca_append(&t, " %s%s", keys[i].name, i + 1 < KEYS ? "," : ")");
+	for (i = 0; i < hca_key_count; i++)
+		hca_append(&t, " %s%s", hca_keys[i].name, i + 1 < hca_key_count ? "," : ")");
 }
 
 static void say_profiles(char *why, size_t size, const char *what,
@@ -271,15 +47,15 @@ static void say_profiles(char *why, size_t size, const char *what,
 struct parser {
 	const struct hca_profiles *profiles;
 	struct hca_spec *spec;
-	uint32_t given;			/* keys by index, by any text */
+	uint64_t given;			/* keys by index, by any text */
 	char *why;			/* the line of an error */
 	size_t size;
 };
 
-static void say_item(const struct parser *p, const struct key *k, const char *value, int rc)
+static void say_item(const struct parser *p, const struct hca_key *k, const char *value, int rc)
 {
 	if (rc == -E2BIG)
-		snprintf(p->why, p->size, "spec: %s: too many (accepted: %d of down and up together)",
+		snprintf(p->why, p->size, "spec: %s: too many (accepted: %d changes and events together)",
 			 k->name, HCA_CHANGES_MAX);
 	else if (rc == -EEXIST)
 		snprintf(p->why, p->size, "spec: %s=%s: one is named twice (accepted: each once)",
@@ -290,7 +66,7 @@ static void say_item(const struct parser *p, const struct key *k, const char *va
 }
 
 /* `given` detects a key that this text repeats. */
-static int parse_item(struct parser *p, char *item, uint32_t *given)
+static int parse_item(struct parser *p, char *item, uint64_t *given)
 {
 	char *value = strchr(item, '=');
 	char shown[64];
@@ -299,22 +75,22 @@ static int parse_item(struct parser *p, char *item, uint32_t *given)
 
 	if (value)
 		*value++ = '\0';
-	for (i = 0; i < KEYS && strcmp(keys[i].name, item) != 0; i++)
+	for (i = 0; i < hca_key_count && strcmp(hca_keys[i].name, item) != 0; i++)
 		;
-	if (i == KEYS) {
+	if (i == hca_key_count) {
 		say_keys(p->why, p->size, item);
 		return -EINVAL;
 	}
-	if (*given & 1u << i) {
+	if (*given & UINT64_C(1) << i) {
 		snprintf(p->why, p->size, "spec: %s: given twice (accepted: each key once)", item);
 		return -EINVAL;
 	}
-	*given |= 1u << i;
-	p->given |= 1u << i;
+	*given |= UINT64_C(1) << i;
+	p->given |= UINT64_C(1) << i;
 	snprintf(shown, sizeof(shown), "%s", value ? value : "");
-	rc = value ? parse_value(&keys[i], value, p->spec) : -EINVAL;
+	rc = value ? hca_key_parse(&hca_keys[i], value, p->spec) : -EINVAL;
 	if (rc)
-		say_item(p, &keys[i], shown, rc);
+		say_item(p, &hca_keys[i], shown, rc);
 	return rc ? -EINVAL : 0;
 }
 
@@ -332,87 +108,46 @@ static int parse_profile(struct parser *p, const char *name, unsigned known)
 	return parse_text(p, profile->spec, (unsigned)(profile - p->profiles->item));
 }
 
-/* An empty text, or an empty first item, is skipped. */
-static int parse_text(struct parser *p, const char *text, unsigned known)
+static const char like[] = "like=";
+
+/* The items that are names for others, or all others. */
+static int parse_items(struct parser *p, const char *text, unsigned known, bool names,
+		       uint64_t *given)
 {
 	char copy[TEXT_MAX], *item, *next;
-	uint32_t given = 0;
 	int rc = 0;
 
-	if (strlen(text) >= sizeof(copy)) {
-		snprintf(p->why, p->size, "spec: longer than %zu characters", sizeof(copy) - 1);
-		return -EINVAL;
-	}
 	strcpy(copy, text);
 	for (item = copy; item && !rc; item = next) {
+		bool profile;
+
 		next = strchr(item, ',');
 		if (next)
 			*next++ = '\0';
-		if (item != copy || strchr(item, '='))
-			rc = parse_item(p, item, &given);
+		profile = item == copy && !strchr(item, '=');
+		if ((profile || strncmp(item, like, sizeof(like) - 1) == 0) != names)
+			continue;
+		if (!profile)
+			rc = parse_item(p, item, given);
 		else if (*item)
 			rc = parse_profile(p, item, known);
 	}
 	return rc;
 }
 
-static bool write_rates(const struct hca_spec *s, struct hca_text *t)
+/* An empty text, or an empty first item, is skipped.  Names come first: keys override them. */
+static int parse_text(struct parser *p, const char *text, unsigned known)
 {
-	char number[32];
-	bool fits = true;
+	uint64_t given = 0;
+	int rc;
 
-	for (uint64_t i = 0; i < hca_spec_rates(s); i++)
-		fits &= hca_append(t, "%s%s", i ? "+" : "",
-			       rg_format_rate(s->rate[i], number, sizeof(number)));
-	return fits;
-}
-
-static bool write_nets(const struct hca_spec *s, struct hca_text *t)
-{
-	bool fits = true;
-	unsigned i;
-
-	for (i = 0; i < s->nets; i++)
-		fits &= hca_append(t, "%s%s", i ? "+" : "", s->net[i]);
-	return fits;
-}
-
-static bool write_value(const struct key *k, const struct hca_spec *spec, struct hca_text *t)
-{
-	const bool changes = k->kind == DOWN || k->kind == UP;
-	uint64_t value;
-	char number[32], other[32];
-
-	if (k->kind == NETS)
-		return write_nets(spec, t);
-	value = *(const uint64_t *)(const void *)((const char *)spec + k->offset);
-	if (k->none && !changes && value == 0)
-		return hca_append(t, "none");
-	switch (k->kind) {
-	case COUNT:
-	case SIZE:
-		return hca_append(t, "%" PRIu64, value);
-	case TIME:
-		return hca_append(t, "%s", rg_format_time(value, number, sizeof(number)));
-	case RATES:
-		return write_rates(spec, t);
-	case FRACTION:
-		return hca_append(t, "%s", hca_fraction_format((uint32_t)value, number,
-							   sizeof(number)));
-	case DOWN:
-	case UP:
-		if (!hca_schedule_format(&spec->schedule, k->kind == UP, t->buf + t->used,
-					 t->size - t->used))
-			return false;
-		t->used += strlen(t->buf + t->used);
-		return true;
-	case BUS:
-		return hca_append(t, "%s/%s:%s", rg_format_rate(value, number, sizeof(number)),
-			      rg_format_rate(spec->bus_write, other, sizeof(other)),
-			      spec->bus_half ? "half" : "full");
-	default:
-		return hca_append(t, "%s", rg_format_rate(value, number, sizeof(number)));
+	if (strlen(text) >= TEXT_MAX) {
+		snprintf(p->why, p->size, "spec: longer than %d characters (accepted: fewer)",
+			 TEXT_MAX - 1);
+		return -EINVAL;
 	}
+	rc = parse_items(p, text, known, true, &given);
+	return rc ? rc : parse_items(p, text, known, false, &given);
 }
 
 static bool write_canonical(struct hca_spec *spec)
@@ -420,11 +155,13 @@ static bool write_canonical(struct hca_spec *spec)
 	struct hca_text t = { spec->text, sizeof(spec->text), 0 };
 	unsigned i;
 
-	for (i = 0; i < KEYS; i++) {
-		if (spec->nets ? !key_is_on_net(&keys[i]) : keys[i].kind == NETS)
+	for (i = 0; i < hca_key_count; i++) {
+		if (spec->nets ? !hca_key_is_on_net(&hca_keys[i]) : hca_keys[i].kind == HCA_KIND_NETS)
 			continue;
-		if (!hca_append(&t, "%s%s=", t.used ? "," : "", keys[i].name) ||
-		    !write_value(&keys[i], spec, &t))
+		if (hca_key_is_standard(&hca_keys[i], spec))
+			continue;
+		if (!hca_append(&t, "%s%s=", t.used ? "," : "", hca_keys[i].name) ||
+		    !hca_key_format(&hca_keys[i], spec, &t))
 			return false;
 	}
 	return true;
@@ -436,13 +173,13 @@ static int check_nets(struct parser *p)
 	struct hca_spec *s = p->spec;
 	unsigned i;
 
-	for (i = 0; i < KEYS; i++) {
+	for (i = 0; i < hca_key_count; i++) {
 		struct hca_text t = { p->why, p->size, 0 };
 
-		if (!(p->given & 1u << i) || key_is_on_net(&keys[i]))
+		if (!(p->given & UINT64_C(1) << i) || hca_key_is_on_net(&hca_keys[i]))
 			continue;
-		hca_append(&t, "spec: %s=", keys[i].name);
-		write_value(&keys[i], s, &t);
+		hca_append(&t, "spec: %s=", hca_keys[i].name);
+		hca_key_format(&hca_keys[i], s, &t);
 		hca_append(&t, ": no meaning with net=, whose ports are network interfaces (accepted: "
 			   "net, ports, rate, reads)");
 		return -EINVAL;
@@ -456,32 +193,109 @@ static int check_nets(struct parser *p)
 	return 0;
 }
 
-/* Called after all keys are parsed, since the ports that exist depend on them. */
-static int check_schedule(const struct hca_spec *s, char *why, size_t size)
+static int check_port(const struct parser *p, const char *key, const struct hca_port_name *at)
 {
+	const struct hca_spec *s = p->spec;
 	char name[HCA_PORT_NAME];
+
+	if (hca_spec_has_port(s, at))
+		return 0;
+	snprintf(p->why, p->size, "spec: %s=%s: no such port (accepted: 0/soft0:1 to %u/soft%u:%u)",
+		 key, hca_port_name_format(at, name, sizeof(name)), hca_spec_nodes(s) - 1,
+		 (unsigned)s->hcas - 1, (unsigned)s->ports);
+	return -EINVAL;
+}
+
+/* Called after all keys are parsed, since the ports that exist depend on them. */
+static int check_ports(const struct parser *p)
+{
+	static const char *const names[] = {
+		[HCA_CHANGE_DOWN] = "down", [HCA_CHANGE_UP] = "up", [HCA_CHANGE_FATAL] = "fatal",
+		[HCA_CHANGE_EVENT] = "event",
+	};
+	const struct hca_spec *s = p->spec;
 	uint32_t i;
+	int rc = 0;
 
-	for (i = 0; i < s->schedule.count; i++) {
-		const struct hca_change *c = &s->schedule.change[i];
-
-		if (hca_spec_has_port(s, &c->at))
-			continue;
-		snprintf(why, size, "spec: %s=%s: no such port (accepted: 0/soft0:1 to "
-			 "%u/soft%u:%u)", c->up ? "up" : "down",
-			 hca_port_name_format(&c->at, name, sizeof(name)), hca_spec_nodes(s) - 1,
-			 (unsigned)s->hcas - 1, (unsigned)s->ports);
-		return -EINVAL;
+	for (i = 0; i < s->schedule.count && !rc; i++)
+		rc = check_port(p, names[s->schedule.change[i].kind], &s->schedule.change[i].at);
+	for (i = 0; i < s->unreached_count && !rc; i++) {
+		rc = check_port(p, "reach", &s->unreached[i].a);
+		if (!rc)
+			rc = check_port(p, "reach", &s->unreached[i].b);
 	}
-	return 0;
+	for (i = 0; i < hca_key_count && !rc; i++)
+		if (!hca_trait_fits(&hca_keys[i], s)) {
+			snprintf(p->why, p->size, "spec: %s: more values than ports (accepted: one "
+				 "for all, or at most %u)", hca_keys[i].name, (unsigned)s->ports);
+			rc = -EINVAL;
+		}
+	return rc;
+}
+
+static uint64_t largest_lid(const struct hca_spec *s)
+{
+	uint64_t most = 1;
+
+	for (int n = 0; n < HCA_PERSONALITIES; n++)
+		for (int port = 0; port < HCA_PORTS_MAX; port++)
+			if (s->personality[n].lid[port] > most)
+				most = s->personality[n].lid[port];
+	return most;
 }
 
 uint32_t hca_spec_nodes(const struct hca_spec *s)
 {
 	/* LIDs end at 0xBFFF. */
-	uint32_t most = s->nets ? 1 : 0xbfff / (uint32_t)(s->hcas * s->ports);
+	uint32_t most = s->nets ? 1 : (uint32_t)((0xc000 - largest_lid(s)) / (s->hcas * s->ports));
 
 	return most < HCA_NODES_MAX ? most : HCA_NODES_MAX;
+}
+
+/* ---- Which ports reach each other ---------------------------------------- */
+
+static bool same_network(const struct hca_personality *a, uint32_t i,
+			 const struct hca_personality *b, uint32_t j)
+{
+	return a->link[i] == b->link[j] &&
+	       (a->link[i] != HCA_LINK_IB || a->prefix[i] == b->prefix[j]);
+}
+
+static bool is_divided(const struct hca_spec *s)
+{
+	const struct hca_personality *p = s->personality;
+
+	for (int n = 0; n < HCA_PERSONALITIES; n++)
+		for (uint32_t port = 0; port < s->ports; port++)
+			if (!same_network(&p[0], 0, &p[n], port))
+				return true;
+	return s->unreached_count;
+}
+
+static uint32_t address_of(const struct hca_spec *s, const struct hca_port_name *n)
+{
+	return hca_address(s, n->node, n->hca, n->port);
+}
+
+bool hca_reaches(const struct hca_spec *s, uint32_t from, uint32_t to)
+{
+	const struct hca_personality *a, *b;
+	uint32_t i, j;
+
+	if (likely(!s->divided))
+		return true;
+	a = hca_personality_at(s, from, &i);
+	b = hca_personality_at(s, to, &j);
+	if (!same_network(a, i, b, j))
+		return false;
+	for (i = 0; i < s->unreached_count; i++) {
+		uint32_t x = address_of(s, &s->unreached[i].a);
+		uint32_t y = address_of(s, &s->unreached[i].b);
+
+		if ((x == from && y == to) || (x == to && y == from))
+			return false;
+	}
+	return true;
 }
 
 bool hca_spec_has_port(const struct hca_spec *s, const struct hca_port_name *name)
@@ -495,12 +309,9 @@ int hca_spec_parse_with(const struct hca_profiles *profiles, const char *text,
 {
 	struct hca_spec s = { 0 };
 	struct parser p = { .profiles = profiles, .spec = &s, .why = why, .size = why_size };
-	unsigned i;
 	int rc;
 
-	for (i = 0; i < KEYS; i++)
-		if (keys[i].standard)
-			*(uint64_t *)(void *)((char *)&s + keys[i].offset) = keys[i].standard;
+	hca_key_standards(&s);
 	rc = parse_text(&p, text, profiles->count);
 	if (!rc && s.nets)
 		rc = check_nets(&p);
@@ -513,11 +324,12 @@ int hca_spec_parse_with(const struct hca_profiles *profiles, const char *text,
 		rc = -EINVAL;
 	}
 	if (!rc)
-		rc = check_schedule(&s, why, why_size);
+		rc = check_ports(&p);
 	if (rc)
 		return rc;
 	s.timed = !s.nets && (s.rate[0] || s.latency_ns || s.bus_read || s.cap || s.msg_ns ||
 			      s.pkt_ns || s.cqe_ns || s.jitter_ns);
+	s.divided = is_divided(&s);
 	if (!write_canonical(&s)) {
 		snprintf(why, why_size, "spec: longer than %d characters when every key is written "
 			 "out (accepted: fewer changes, fewer digits)", HCA_SPEC_MAX - 1);
@@ -556,7 +368,7 @@ HCA_EXPORT int softhca_spec_check(const char *text, char *why, size_t why_size)
 
 HCA_EXPORT int softhca_spec_canonical(const char *text, char *buf, size_t size)
 {
-	char why[256];
+	char why[HCA_WHY_MAX];
 	struct hca_spec spec;
 	int rc = hca_spec_parse(text, &spec, why, sizeof(why));
 

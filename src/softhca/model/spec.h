@@ -8,6 +8,8 @@
  *
  * With net=eth0+eth1 the ports are network interfaces (base/netif.h), one for each name.  Of the
  * other keys only rate, as declared speed, and reads have a meaning there; all others are refused.
+ *
+ * personality.h has the keys by which the adapters of vendors differ.
  */
 #ifndef HCA_SPEC_H
 #define HCA_SPEC_H
@@ -18,10 +20,19 @@
 
 #include "softhca/base/layout.h"
 #include "softhca/model/fraction.h"
+#include "softhca/model/personality.h"
 #include "softhca/model/profile.h"
 #include "softhca/model/schedule.h"
 
-enum { HCA_NET_NAME = 48 };		/* interface or subnet, with its NUL */
+enum {
+	HCA_NET_NAME = 48,		/* interface or subnet, with its NUL */
+	HCA_PAIRS_MAX = 16,
+	HCA_WHY_MAX = 640,		/* bytes for the longest line of an error: all keys */
+};
+
+struct hca_port_pair {
+	struct hca_port_name a, b;
+};
 
 /* Rates in bytes per second; times in nanoseconds; 0 = no limit, no cost. */
 struct hca_spec {
@@ -42,7 +53,11 @@ struct hca_spec {
 	uint64_t loss_ppb;		/* packets lost, of HCA_ALL_PPB */
 	uint64_t jitter_ns;
 	uint64_t seed;
-	struct hca_schedule schedule;	/* ports go down and up */
+	struct hca_schedule schedule;	/* ports go down and up, adapters fail, events */
+	uint32_t unreached_count;
+	struct hca_port_pair unreached[HCA_PAIRS_MAX];	/* between these all is lost */
+	struct hca_personality personality[HCA_PERSONALITIES];	/* hca_personality_of */
+	bool divided;			/* some ports do not reach some others: hca_reaches */
 	unsigned nets;			/* 0: ports of a model; else as many as ports */
 	char net[HCA_PORTS_MAX][HCA_NET_NAME];	/* port 1, 2, ...: "eth0", "10.0.1.0/24" */
 	bool timed;			/* any of the above costs time */
@@ -61,6 +76,13 @@ bool hca_spec_has_port(const struct hca_spec *spec, const struct hca_port_name *
 
 /* The number of rates to show: equal ones at the end are shown once. */
 uint64_t hca_spec_rates(const struct hca_spec *spec);
+
+/* Of a node's adapters. */
+static inline const struct hca_personality *hca_personality_of(const struct hca_spec *s,
+							       uint32_t node)
+{
+	return &s->personality[node < HCA_PERSONALITIES ? node : HCA_PERSONALITIES - 1];
+}
 
 /* For people: "2 ports, 1 GB/s per port and direction, 2 us". */
 void hca_spec_describe(const struct hca_spec *spec, char *buf, size_t size);
@@ -82,5 +104,22 @@ static inline bool hca_address_exists(const struct hca_spec *s, uint32_t address
 {
 	return address < (uint32_t)(HCA_NODES_MAX * s->hcas * s->ports);
 }
+
+/* RDMA reads and atomics that a queue pair answers at once. */
+static inline uint64_t hca_rd_atom(const struct hca_spec *s, const struct hca_personality *p)
+{
+	return p->rd_atom == HCA_NONE ? s->reads : p->rd_atom;
+}
+
+/* The personality and the port's index (number - 1) at an address. */
+static inline const struct hca_personality *hca_personality_at(const struct hca_spec *s,
+							       uint32_t address, uint32_t *port)
+{
+	*port = address % (uint32_t)s->ports;
+	return hca_personality_of(s, address / (uint32_t)(s->hcas * s->ports));
+}
+
+/* Ports of one link layer and, on InfiniBand, one prefix, that are no pair of `reach`. */
+bool hca_reaches(const struct hca_spec *s, uint32_t from, uint32_t to);
 
 #endif

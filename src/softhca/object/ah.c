@@ -17,6 +17,7 @@ enum {
 	UDP_BYTES = 8,
 	BTH_DETH_BYTES = 12 + 8,
 	ICRC_BYTES = 4,
+	IBA_BTH = 0x1b,			/* after a GRH that is no IP header: InfiniBand, RoCE v1 */
 };
 
 /* ---- Headers ------------------------------------------------------------- */
@@ -36,9 +37,9 @@ static uint16_t checksum(const struct iphdr *ip)
 
 /* The header without its length and the checksum that covers it; true: an IPv4 header. */
 static bool begin_header(const union ibv_gid *sgid, const struct ibv_global_route *to,
-			 unsigned char *header)
+			 bool routable, unsigned char *header)
 {
-	bool ipv4 = hca_gid_is_ipv4(sgid) && hca_gid_is_ipv4(&to->dgid);
+	bool ipv4 = routable && hca_gid_is_ipv4(sgid) && hca_gid_is_ipv4(&to->dgid);
 
 	memset(header, 0, HCA_GRH_BYTES);
 	if (ipv4) {
@@ -53,7 +54,7 @@ static bool begin_header(const union ibv_gid *sgid, const struct ibv_global_rout
 		struct ibv_grh grh = {
 			.version_tclass_flow = htobe32(6u << 28 | (uint32_t)to->traffic_class << 20 |
 						       (to->flow_label & 0xfffff)),
-			.next_hdr = IPPROTO_UDP, .hop_limit = to->hop_limit,
+			.next_hdr = routable ? IPPROTO_UDP : IBA_BTH, .hop_limit = to->hop_limit,
 			.sgid = *sgid, .dgid = to->dgid,
 		};
 
@@ -93,7 +94,7 @@ void hca_ah_header(const struct hca_ah *ah, uint32_t bytes, unsigned char header
 void hca_grh_make(const union ibv_gid *sgid, const struct ibv_global_route *to, uint32_t bytes,
 		  unsigned char header[HCA_GRH_BYTES])
 {
-	end_header(begin_header(sgid, to, header), bytes, header);
+	end_header(begin_header(sgid, to, true, header), bytes, header);
 }
 
 /* ---- Creation ------------------------------------------------------------ */
@@ -103,7 +104,7 @@ static int ah_check(const struct ibv_context *c, const struct ibv_ah_attr *a)
 	const struct hca_context *context = hca_context_of((struct ibv_context *)(uintptr_t)c);
 
 	if (a->port_num < 1 || a->port_num > context->fabric->spec.ports || a->sl > 15 ||
-	    (a->is_global && a->grh.sgid_index >= hca_gids(context->fabric)))
+	    (a->is_global && !hca_gid_exists(c, a->port_num, a->grh.sgid_index)))
 		return EINVAL;
 	return 0;
 }
@@ -124,7 +125,7 @@ struct ibv_ah *hca_ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	}
 	ah->global = attr->is_global;
 	ah->multicast = ah->global && hca_gid_is_multicast(&attr->grh.dgid);
-	rc = ah->multicast ? hca_mcast_check(f) : -hca_route(f, attr, &ah->to);
+	rc = ah->multicast ? hca_mcast_check(f) : -hca_route(pd->context, attr, &ah->to);
 	if (rc) {
 		free(ah);
 		errno = rc;
@@ -132,7 +133,7 @@ struct ibv_ah *hca_ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	}
 	ah->pd = hca_pd_of(pd)->id;
 	ah->from = hca_address(&f->spec, d->node, d->hca, attr->port_num);
-	ah->slid = hca_is_net(f) ? 0 : (uint16_t)(ah->from + 1);
+	ah->slid = hca_is_net(f) ? 0 : hca_lid_of(&f->spec, ah->from);
 	ah->sl = attr->sl;
 	if (ah->global) {
 		ah->dgid = attr->grh.dgid;
@@ -140,7 +141,8 @@ struct ibv_ah *hca_ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		ah->traffic_class = attr->grh.traffic_class;
 		ah->hop_limit = attr->grh.hop_limit;
 		hca_query_gid(pd->context, attr->port_num, attr->grh.sgid_index, &sgid);
-		ah->ipv4 = begin_header(&sgid, &attr->grh, ah->header);
+		ah->routable = hca_gid_is_routable(pd->context, attr->port_num, attr->grh.sgid_index);
+		ah->ipv4 = begin_header(&sgid, &attr->grh, ah->routable, ah->header);
 	}
 	atomic_store(&ah->references, 1);
 	ah->ibv.context = pd->context;
@@ -179,8 +181,8 @@ int hca_ah_destroy(struct ibv_ah *ibv)
 
 /* ---- Handles from completions -------------------------------------------- */
 
-/* Both GIDs of a received datagram, from the 40 bytes in front of it. */
-static void read_header(const struct ibv_grh *grh, union ibv_gid *sgid, union ibv_gid *dgid,
+/* Both GIDs of a received datagram, from the 40 bytes in front of it; true: it is of RoCE v2. */
+static bool read_header(const struct ibv_grh *grh, union ibv_gid *sgid, union ibv_gid *dgid,
 			uint8_t *traffic_class)
 {
 	struct iphdr ip;
@@ -190,26 +192,27 @@ static void read_header(const struct ibv_grh *grh, union ibv_gid *sgid, union ib
 		hca_gid_map_ipv4(&ip.saddr, sgid);
 		hca_gid_map_ipv4(&ip.daddr, dgid);
 		*traffic_class = ip.tos;
-		return;
+		return true;
 	}
 	*sgid = grh->sgid;
 	*dgid = grh->dgid;
 	*traffic_class = (uint8_t)(be32toh(grh->version_tclass_flow) >> 20);
+	return grh->next_hdr != IBA_BTH;
 }
 
-/* Index of the local GID that is dgid; for a multicast dgid, of the same address family. */
-static int own_index(struct ibv_context *c, uint8_t port, const union ibv_gid *dgid)
+/* Index of the local GID of that type that is dgid; for a multicast dgid, of the same family. */
+static int own_index(struct ibv_context *c, uint8_t port, const union ibv_gid *dgid, bool routable)
 {
 	const struct hca_fabric *f = hca_context_of(c)->fabric;
-	const int count = (int)hca_gids(f);
+	const bool group = hca_gid_is_multicast(dgid) && !hca_is_net(f);
 	union ibv_gid mine;
 	int i;
 
-	if (hca_gid_is_multicast(dgid) && !hca_is_net(f))
-		return hca_gid_is_ipv4(dgid);
-	for (i = 0; i < count; i++)
-		if (hca_query_gid(c, port, i, &mine) == 0 &&
-		    memcmp(&mine, dgid, sizeof(mine)) == 0)
+	for (i = 0; i < HCA_GIDS_MAX; i++)
+		if (hca_gid_exists(c, port, (uint32_t)i) && hca_query_gid(c, port, i, &mine) == 0 &&
+		    hca_gid_is_routable(c, port, (uint32_t)i) == routable &&
+		    (group ? hca_gid_is_ipv4(&mine) == hca_gid_is_ipv4(dgid)
+			   : memcmp(&mine, dgid, sizeof(mine)) == 0))
 			return i;
 	return -1;
 }
@@ -218,15 +221,17 @@ int hca_ah_init_from_wc(struct ibv_context *c, uint8_t port, struct ibv_wc *wc,
 			struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
 	union ibv_gid sgid, dgid;
+	bool routable;
 	int index;
 
 	*attr = (struct ibv_ah_attr){ .dlid = wc->slid, .sl = wc->sl, .port_num = port,
 				      .src_path_bits = wc->dlid_path_bits };
 	if (!(wc->wc_flags & IBV_WC_GRH))
 		return 0;
-	attr->sl = 0;			/* hca_ah_sl() */
-	read_header(grh, &sgid, &dgid, &attr->grh.traffic_class);
-	index = own_index(c, port, &dgid);
+	routable = read_header(grh, &sgid, &dgid, &attr->grh.traffic_class);
+	if (routable)
+		attr->sl = 0;		/* hca_ah_sl() */
+	index = own_index(c, port, &dgid, routable);
 	if (index < 0) {
 		errno = EINVAL;
 		return -1;
@@ -259,7 +264,7 @@ int hca_ah_resolve_l2(struct ibv_context *c, struct ibv_ah_attr *attr, uint8_t m
 		return EINVAL;
 	*vid = 0xffff;			/* none */
 	if (!hca_gid_is_multicast(&attr->grh.dgid)) {
-		if (hca_route(f, attr, &to))
+		if (hca_route(c, attr, &to))
 			return EHOSTUNREACH;
 		/* The neighbours of an interface are the kernel's: a stream needs no address of theirs. */
 		if (to == HCA_ADDRESS_REMOTE)

@@ -23,7 +23,7 @@ struct hca_ah {
 	bool multicast, global;
 	uint8_t sl;
 	uint16_t slid;
-	bool ipv4;			/* the header is IPv4 */
+	bool routable, ipv4;		/* RoCE v2; the header is IPv4 */
 	union ibv_gid dgid;
 	uint32_t flow_label;
 	uint8_t traffic_class, hop_limit;
@@ -55,7 +55,7 @@ static inline uint8_t hca_ah_sl(const struct hca_ah *ah)
 {
 	enum { IPV6 = 1, IPV4 = 2 };
 
-	return !ah->global ? ah->sl : ah->ipv4 ? IPV4 : IPV6;
+	return !ah->global || !ah->routable ? ah->sl : ah->ipv4 ? IPV4 : IPV6;
 }
 
 /* The 40 bytes in front of a received message of so many bytes; zero without a GRH. */

@@ -434,12 +434,38 @@ static int cq_make_queues(struct hca_cq *cq, uint32_t count)
 	return 0;
 }
 
+/* An adapter keeps one entry more than can be used, of 64 bytes each, in locked pages. */
+static uint64_t locked_bytes(uint32_t entries)
+{
+	return (uint64_t)hca_pow2(entries + 1) * HCA_LINE;
+}
+
+bool hca_cq_lock_memory(struct hca_cq *cq, uint32_t entries)
+{
+	const uint64_t most = hca_context_personality(cq->ibv.context)->cq_memory;
+	const uint64_t bytes = locked_bytes(entries);
+
+	if (atomic_fetch_add(&cq->fabric->cq_bytes, bytes) + bytes <= most) {
+		cq->locked_bytes += bytes;
+		return true;
+	}
+	atomic_fetch_sub(&cq->fabric->cq_bytes, bytes);
+	return false;
+}
+
+void hca_cq_unlock_memory(struct hca_cq *cq, uint64_t bytes)
+{
+	atomic_fetch_sub(&cq->fabric->cq_bytes, bytes);
+	cq->locked_bytes -= bytes;
+}
+
 struct ibv_cq *hca_cq_make(struct ibv_context *c, const struct hca_cq_config *config)
 {
 	struct hca_context *context = hca_context_of(c);
 	struct hca_cq *cq;
 
-	if (config->entries < 1 || config->entries > HCA_CQE_MAX || config->vector < 0 ||
+	if (config->entries < 1 || 
+	    (uint64_t)config->entries > hca_context_personality(c)->cqe_max || config->vector < 0 ||
 	    config->vector >= c->num_comp_vectors ||
 	    (config->channel && !hca_same_file(c, config->channel->context))) {
 		errno = EINVAL;
@@ -451,14 +477,16 @@ struct ibv_cq *hca_cq_make(struct ibv_context *c, const struct hca_cq_config *co
 	cq->fabric = context->fabric;
 	cq->stamped = config->stamped;
 	cq->timed = config->stamped || context->fabric->spec.timed;
-	if (cq_make_queues(cq, hca_pow2((uint32_t)config->entries))) {
+	cq->ibv.context = c;
+	if (!hca_cq_lock_memory(cq, (uint32_t)config->entries) ||
+	    cq_make_queues(cq, hca_pow2((uint32_t)config->entries))) {
+		hca_cq_unlock_memory(cq, cq->locked_bytes);
 		free(cq->list);
 		free(cq);
 		errno = ENOMEM;
 		return NULL;
 	}
 	cq->mailbox.shm->stamped = config->stamped;
-	cq->ibv.context = c;
 	cq->ibv.cq_context = config->cq_context;
 	cq->ibv.cqe = (int)cq->size;
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
@@ -489,6 +517,7 @@ int hca_cq_destroy(struct ibv_cq *ibv)
 		return EBUSY;
 	hca_event_forget_cq(cq);
 	hca_channel_remove(cq);
+	hca_cq_unlock_memory(cq, cq->locked_bytes);
 	pthread_mutex_lock(&f->slow);
 	if (!cq->unquiet)
 		hca_heap_free(&f->heap, cq->line, hca_mailbox_bytes(cq->size));

@@ -83,6 +83,7 @@ struct hca_cq {
 	struct hca_completion *list;
 	uint32_t first, count, size, room;
 	uint64_t order;
+	uint64_t locked_bytes;		/* counted in fabric.cq_bytes */
 
 	/* Extended completion queues: cq_ex.c */
 	struct hca_lock poll_lock;	/* from start_poll to end_poll; before all others */
@@ -105,8 +106,6 @@ static inline uint32_t hca_cq_wakeup(const struct hca_cq *cq)
 	return cq->mailbox.wakeup ? cq->mailbox.wakeup->number : 0;
 }
 
-enum { HCA_CQE_MAX = 1 << 22 };
-
 struct hca_cq_config {
 	int entries, vector;
 	void *cq_context;
@@ -115,6 +114,9 @@ struct hca_cq_config {
 };
 
 struct ibv_cq *hca_cq_make(struct ibv_context *c, const struct hca_cq_config *config);
+/* Count memory that an adapter would lock for so many entries; false: beyond the limit (cqmem). */
+bool hca_cq_lock_memory(struct hca_cq *cq, uint32_t entries);
+void hca_cq_unlock_memory(struct hca_cq *cq, uint64_t bytes);
 struct ibv_cq *hca_cq_create(struct ibv_context *c, int entries, void *cq_context,
 			     struct ibv_comp_channel *channel, int vector);
 int hca_cq_destroy(struct ibv_cq *cq);

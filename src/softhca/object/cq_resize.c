@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "softhca/object/cq.h"
+#include "softhca/object/device.h"
 #include "softhca/object/link.h"
 #include "softhca/object/qp.h"
 
@@ -156,12 +157,17 @@ static int resize(struct hca_cq *cq, uint32_t count)
 int hca_cq_resize(struct ibv_cq *ibv, int entries)
 {
 	struct hca_cq *cq = hca_cq_of(ibv);
-	int rc;
+	uint64_t before;
+	int rc = ENOMEM;
 
-	if (entries < 1 || entries > HCA_CQE_MAX)
+	if (entries < 1 || (uint64_t)entries > hca_context_personality(ibv->context)->cqe_max)
 		return EINVAL;
 	hca_lock(&cq->fabric->life);
-	rc = resize(cq, hca_pow2((uint32_t)entries));
+	before = cq->locked_bytes;
+	if (hca_cq_lock_memory(cq, (uint32_t)entries)) {
+		rc = resize(cq, hca_pow2((uint32_t)entries));
+		hca_cq_unlock_memory(cq, rc ? cq->locked_bytes - before : before);
+	}
 	hca_unlock(&cq->fabric->life);
 	return rc;
 }

@@ -14,6 +14,7 @@ struct hca_device {
 	struct hca_fabric *fabric;
 	uint32_t node, hca;
 	uint64_t port_seen[HCA_PORTS_MAX];	/* state at the last check; under fabric.life */
+	uint32_t qps, srqs;		/* of this process; under fabric.slow */
 };
 
 struct hca_context {
@@ -74,6 +75,13 @@ struct hca_mr {
 static inline struct hca_context *hca_context_of(struct ibv_context *c)
 {
 	return hca_container(c, struct hca_context, verbs.context);
+}
+
+static inline const struct hca_personality *hca_context_personality(const struct ibv_context *c)
+{
+	const struct hca_device *d = hca_context_of((struct ibv_context *)(uintptr_t)c)->device;
+
+	return hca_personality_of(&d->fabric->spec, d->node);
 }
 
 /* Can objects of one context be used with those of the other? */

@@ -67,6 +67,8 @@ struct hca_fabric {
 	_Atomic uint32_t faults;	/* errors found under other locks, to be handled */
 	_Atomic uint32_t accept_tokens;		/* published so far */
 	_Atomic uint32_t changes_seen;	/* changes of the schedule that this process has seen */
+	uint32_t changes_told;		/* and of which it has told its events; under life */
+	_Atomic uint64_t cq_bytes;	/* that an adapter would lock for its completion queues */
 
 	/* Tables by index; changed under `slow`, read without it. */
 	struct hca_qp *_Atomic *qp;

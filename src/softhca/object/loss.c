@@ -43,7 +43,8 @@ enum ibv_port_state hca_port_state(struct hca_fabric *f, uint32_t address)
 bool hca_path_up(const struct hca_fabric *f, uint32_t from, uint32_t to)
 {
 	return hca_port_up(f->shm, &f->spec, from) &&
-	       (to == HCA_ADDRESS_REMOTE || hca_port_up(f->shm, &f->spec, to));
+	       (to == HCA_ADDRESS_REMOTE ||
+		(hca_port_up(f->shm, &f->spec, to) && hca_reaches(&f->spec, from, to)));
 }
 
 static uint32_t loss_to(const struct hca_qp *qp, uint32_t to)

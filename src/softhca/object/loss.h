@@ -38,7 +38,7 @@ uint64_t hca_loss_advance(struct hca_fabric *f, uint64_t now_ns);
 /* The state as of now. */
 enum ibv_port_state hca_port_state(struct hca_fabric *f, uint32_t address);
 
-/* Both ports are up, as far as this host knows. */
+/* Both ports are up, as far as this host knows, and reach each other. */
 bool hca_path_up(const struct hca_fabric *f, uint32_t from, uint32_t to);
 
 /*

@@ -23,12 +23,31 @@ static const unsigned access_all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WR
 
 /* ---- Creation ------------------------------------------------------------ */
 
+static const struct hca_personality *personality_of(const struct hca_qp *qp)
+{
+	return hca_context_personality(qp->ibv.qp_base.context);
+}
+
+/* Of the adapter. */
+static uint32_t operations(const struct hca_personality *p, enum ibv_qp_type type)
+{
+	const uint32_t atomics = 1u << IBV_WR_ATOMIC_CMP_AND_SWP |
+				 1u << IBV_WR_ATOMIC_FETCH_AND_ADD;
+
+	if ((type == IBV_QPT_UD && p->no_ud) || (type == IBV_QPT_UC && p->no_uc))
+		return 0;
+	return hca_operations(type) & ~(p->no_atomics ? atomics : 0);
+}
+
 static int check_init(const struct ibv_pd *pd, const struct ibv_qp_init_attr *a)
 {
-	if (!hca_operations(a->qp_type))
+	const struct hca_personality *p = hca_context_personality(pd->context);
+
+	if (!operations(p, a->qp_type))
 		return EOPNOTSUPP;
-	if (!a->send_cq || !a->recv_cq || a->cap.max_send_wr > HCA_WR_MAX ||
-	    a->cap.max_send_sge > HCA_SGE_MAX || a->cap.max_inline_data > HCA_INLINE_MAX)
+	if (!a->send_cq || !a->recv_cq || a->cap.max_send_wr > p->wr_max ||
+	    a->cap.max_send_sge > p->sge_max || a->cap.max_inline_data > HCA_INLINE_MAX ||
+	    a->cap.max_inline_data > p->inline_max)
 		return EINVAL;
 	/* Like the kernel: objects of one file only. */
 	if (!hca_same_file(pd->context, a->send_cq->context) ||
@@ -36,30 +55,38 @@ static int check_init(const struct ibv_pd *pd, const struct ibv_qp_init_attr *a)
 	    (a->srq && !hca_same_file(pd->context, a->srq->context)))
 		return EINVAL;
 	/* With an SRQ, the capacities asked of the receive queue do not count. */
-	if (!a->srq && (a->cap.max_recv_wr > HCA_WR_MAX || a->cap.max_recv_sge > HCA_SGE_MAX))
+	if (!a->srq && (a->cap.max_recv_wr > p->wr_max || a->cap.max_recv_sge > p->sge_max))
 		return EINVAL;
 	return 0;
+}
+
+static uint32_t least(uint32_t value, uint64_t most)
+{
+	return value < most ? value : (uint32_t)most;
 }
 
 /* Granted capacities: never less than requested.  Shared receives are not in the ring. */
 static void grant(struct hca_qp *qp, const struct ibv_qp_cap *asked, bool shared)
 {
+	const struct hca_personality *p = personality_of(qp);
 	struct hca_sq *sq = &qp->sq;
 	struct hca_rq *rq = &qp->rq;
 
 	sq->depth = hca_pow2(asked->max_send_wr);
 	sq->mask = sq->depth - 1;
-	sq->sge_max = asked->max_send_sge < 4 ? 4 : asked->max_send_sge;
+	sq->sge_max = least(asked->max_send_sge < 4 ? 4 : asked->max_send_sge, p->sge_max);
 	/* UCX sends datagrams up to the inline limit: they must fit into a packet. */
 	sq->inline_max = qp->datagram ? hca_port_mtu(qp->fabric, 0) : HCA_INLINE_GRANT;
-	if (sq->inline_max < asked->max_inline_data)
+	if (sq->inline_max < asked->max_inline_data || p->inline_max != HCA_NONE)
 		sq->inline_max = asked->max_inline_data;
-	sq->short_max = qp->operations & 1u << IBV_WR_RDMA_WRITE ? sq->inline_max : 0;
+	sq->short_max = qp->operations & 1u << IBV_WR_RDMA_WRITE && !qp->late ? sq->inline_max : 0;
 	rq->depth = shared ? 1 : hca_pow2(asked->max_recv_wr);
 	rq->mask = rq->depth - 1;
 	rq->stride = hca_rq_stride(shared ? 0 : asked->max_recv_sge, &rq->sge_max);
+	rq->sge_max = least(rq->sge_max, p->sge_max);
 	qp->cap = (struct ibv_qp_cap){
-		.max_send_wr = sq->depth, .max_recv_wr = shared ? 0 : rq->depth,
+		.max_send_wr = least(sq->depth, p->wr_max),
+		.max_recv_wr = shared ? 0 : least(rq->depth, p->wr_max),
 		.max_send_sge = sq->sge_max, .max_recv_sge = shared ? 0 : rq->sge_max,
 		.max_inline_data = sq->inline_max,
 	};
@@ -74,7 +101,7 @@ static int qp_make_queues(struct hca_qp *qp)
 	void *ring;
 	int rc;
 
-	sq->bytes_size = (size_t)(sq->depth + 1) * hca_align_up(sq->inline_max, 8);
+	sq->bytes_size = (size_t)(sq->depth + 1) * hca_align_up(sq->inline_max ? sq->inline_max : 1, 8);
 	ring = mmap(NULL, sq->bytes_size, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (ring == MAP_FAILED)
@@ -132,11 +159,13 @@ static void free_shared(struct hca_qp *qp)
 
 int hca_qp_claim_index(struct hca_qp *qp)
 {
+	struct hca_device *d = hca_context_of(qp->ibv.qp_base.context)->device;
 	struct hca_fabric *f = qp->fabric;
 	uint32_t i;
 
 	pthread_mutex_lock(&f->slow);
-	for (i = 0; i < HCA_QPS_MAX && atomic_load(&f->qp[i]); i++)
+	for (i = d->qps < personality_of(qp)->qps ? 0 : HCA_QPS_MAX;
+	     i < HCA_QPS_MAX && atomic_load(&f->qp[i]); i++)
 		;
 	if (i < HCA_QPS_MAX) {
 		uint32_t qpn =
@@ -152,6 +181,7 @@ int hca_qp_claim_index(struct hca_qp *qp)
 			memset(qp->shm, 0, sizeof(*qp->shm));
 			qp->ibv.qp_base.qp_num = qpn;
 			atomic_store(&f->qp[i], qp);
+			d->qps++;
 			if (i >= atomic_load(&f->qp_top))
 				atomic_store(&f->qp_top, i + 1);
 		} else {
@@ -243,9 +273,10 @@ int hca_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct hca_qp *
 	qp->datagram = init->qp_type == IBV_QPT_UD;
 	qp->link = hca_qp_first_link(qp);
 	qp->reliable = init->qp_type == IBV_QPT_RC;
-	qp->operations = hca_operations(init->qp_type);
-	grant(qp, &init->cap, init->srq || qp->datagram);
 	fill_base(qp, pd, init);
+	qp->operations = operations(personality_of(qp), init->qp_type);
+	qp->late = personality_of(qp)->late;
+	grant(qp, &init->cap, init->srq || qp->datagram);
 	rc = qp_make_queues(qp);
 	if (!rc)
 		rc = make_shared(qp, init);
@@ -262,15 +293,17 @@ int hca_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct hca_qp *
 int hca_qp_check_values(const struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
 	const struct hca_spec *s = &qp->fabric->spec;
+	const struct hca_personality *p = personality_of(qp);
 	const uint32_t mtu = hca_port_mtu(qp->fabric, qp->attr.port_num);
+	const uint32_t port = mask & IBV_QP_PORT ? a->port_num : qp->attr.port_num;
 
-	if (((mask & IBV_QP_PORT) && (a->port_num < 1 || a->port_num > s->ports)) ||
-	    ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index != 0) ||
+	if (((mask & IBV_QP_PORT) && (port < 1 || port > s->ports)) ||
+	    ((mask & IBV_QP_PKEY_INDEX) && (!port || a->pkey_index >= p->pkeys[port - 1])) ||
 	    ((mask & IBV_QP_ACCESS_FLAGS) && (a->qp_access_flags & ~access_all)) ||
 	    ((mask & IBV_QP_PATH_MTU) &&
 	     (a->path_mtu < IBV_MTU_256 || 128ull << a->path_mtu > mtu)) ||
 	    ((mask & IBV_QP_MAX_QP_RD_ATOMIC) && a->max_rd_atomic > s->reads) ||
-	    ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && a->max_dest_rd_atomic > s->reads) ||
+	    ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && a->max_dest_rd_atomic > hca_rd_atom(s, p)) ||
 	    ((mask & IBV_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31) ||
 	    ((mask & IBV_QP_RNR_RETRY) && a->rnr_retry > 7) ||
 	    ((mask & IBV_QP_RETRY_CNT) && a->retry_cnt > 7) ||
@@ -295,6 +328,8 @@ void hca_qp_apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 	}
 	if (mask & IBV_QP_PKEY_INDEX)
 		to->pkey_index = a->pkey_index;
+	if (mask & (IBV_QP_PKEY_INDEX | IBV_QP_PORT))
+		qp->shm->pkey = hca_qp_pkey(qp);
 	if (mask & IBV_QP_ACCESS_FLAGS) {
 		to->qp_access_flags = a->qp_access_flags;
 		atomic_store(&qp->shm->access, a->qp_access_flags);
@@ -339,6 +374,15 @@ void hca_qp_apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 		to->path_mig_state = a->path_mig_state;
 }
 
+uint16_t hca_qp_pkey(const struct hca_qp *qp)
+{
+	const struct hca_personality *p = personality_of(qp);
+	const uint32_t port = qp->attr.port_num;
+
+	return port && qp->attr.pkey_index < p->pkeys[port - 1]
+		       ? p->pkey[port - 1][qp->attr.pkey_index] : 0;
+}
+
 /* ---- Queries ------------------------------------------------------------- */
 
 /*
@@ -346,12 +390,21 @@ void hca_qp_apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
  * and "in order" promises.  With a timing model other bytes are written before
  * their time: poll the CQ.  Copies by the kernel are in order on x86 only.
  */
+static bool order_is_said(const struct hca_qp *qp)
+{
+	const struct hca_personality *p = personality_of(qp);
+	const int state = hca_qp_state(qp);
+
+	return !p->late && p->order != HCA_ORDER_NEVER &&
+	       (p->order != HCA_ORDER_RTS || state == IBV_QPS_RTS || state == IBV_QPS_SQD);
+}
+
 int hca_qp_data_in_order(struct ibv_qp *ibv, enum ibv_wr_opcode op, uint32_t flags)
 {
 #if !defined(__x86_64__) && !defined(__i386__)
 	return 0;
 #endif
-	return !flags && !hca_qp_of(ibv)->pace &&
+	return !flags && !hca_qp_of(ibv)->pace && order_is_said(hca_qp_of(ibv)) &&
 	       (op == IBV_WR_RDMA_WRITE || op == IBV_WR_RDMA_WRITE_WITH_IMM || op == IBV_WR_SEND ||
 		op == IBV_WR_SEND_WITH_IMM);
 }

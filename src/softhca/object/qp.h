@@ -19,9 +19,7 @@
 #include "softhca/object/shared.h"
 
 enum {
-	HCA_WR_MAX = 1 << 15,		/* per queue */
 	HCA_INLINE_GRANT = 8192 + 256,	/* at least, whatever was requested */
-	HCA_INLINE_MAX = 65536,
 	HCA_MESSAGE_MAX = 1 << 30,
 	HCA_KEYS = 16,			/* cached registrations of the peer */
 	HCA_CHANGES = 100,		/* tolerated in a registration during one lookup */
@@ -167,6 +165,7 @@ struct hca_qp {
 	struct hca_lock lock;
 	bool fast;			/* RTS, untimed, nothing waiting, path clear */
 	bool signal_all;
+	bool late;			/* messages land from their end on */
 	bool datagram;			/* UD */
 	bool last_told;			/* in error, IBV_EVENT_QP_LAST_WQE_REACHED raised */
 	bool reliable;			/* RC: acknowledged, retried, or an error */
@@ -294,6 +293,9 @@ void hca_qp_tell_cq(struct hca_qp *qp);
 /* Check attribute values: 0 or EINVAL; set them. */
 int hca_qp_check_values(const struct hca_qp *qp, const struct ibv_qp_attr *a, int mask);
 void hca_qp_apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask);
+
+/* The P_Key of its index; 0: none yet. */
+uint16_t hca_qp_pkey(const struct hca_qp *qp);
 
 int hca_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags);
 

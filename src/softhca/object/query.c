@@ -1,11 +1,9 @@
 /* query.c - device, port and address queries: actual properties only. */
-#include <arpa/inet.h>
 #include <endian.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "config.h"
-#include "softhca/base/gid.h"
 #include "softhca/object/device.h"
 #include "softhca/object/dm.h"
 #include "softhca/object/loss.h"
@@ -35,6 +33,7 @@ uint64_t hca_device_guid(const struct hca_device *d)
 
 int hca_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
 {
+	const struct hca_personality *p = hca_context_personality(c);
 	const struct hca_spec *s = spec_of(c);
 
 	memset(attr, 0, sizeof(*attr));
@@ -45,29 +44,29 @@ int hca_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
 	attr->vendor_id = 0x025348;
 	attr->max_mr_size = HCA_MEMORY_BYTES;
 	attr->page_size_cap = HCA_PAGE;
-	attr->max_qp = HCA_QPS_MAX;
-	attr->max_qp_wr = HCA_WR_MAX;
+	attr->max_qp = (int)p->qps;
+	attr->max_qp_wr = (int)p->wr_max;
 	attr->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_CURR_QP_STATE_MOD |
 				 IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_UD_AV_PORT_ENFORCE |
 				 IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
-	attr->max_sge = HCA_SGE_MAX;
-	attr->max_sge_rd = HCA_SGE_MAX;
+	attr->max_sge = (int)p->sge_max;
+	attr->max_sge_rd = (int)p->sge_max;
 	attr->max_cq = HCA_QPS_MAX;
-	attr->max_cqe = HCA_CQE_MAX;
+	attr->max_cqe = (int)p->cqe_max;
 	attr->max_mr = HCA_MRS_MAX - 1;
 	attr->max_mw = HCA_MRS_MAX - 1;
 	attr->max_pd = INT32_MAX;
-	attr->max_qp_rd_atom = (int)s->reads;
-	attr->max_res_rd_atom = (int)s->reads * HCA_QPS_MAX;
+	attr->max_qp_rd_atom = (int)hca_rd_atom(s, p);
+	attr->max_res_rd_atom = attr->max_qp_rd_atom * HCA_QPS_MAX;
 	attr->max_qp_init_rd_atom = (int)s->reads;
-	attr->atomic_cap = IBV_ATOMIC_HCA;
-	attr->max_srq = HCA_SRQS_MAX;
-	attr->max_srq_wr = HCA_WR_MAX;
-	attr->max_srq_sge = HCA_SGE_MAX;
+	attr->atomic_cap = p->no_atomics ? IBV_ATOMIC_NONE : IBV_ATOMIC_HCA;
+	attr->max_srq = (int)p->srqs;
+	attr->max_srq_wr = p->srqs ? (int)p->srq_wr : 0;
+	attr->max_srq_sge = p->srqs ? (int)p->sge_max : 0;
 	attr->max_ah = INT32_MAX;
 	attr->max_mcast_grp = s->nets ? 0 : HCA_MEMBERS_MAX;
 	attr->max_mcast_qp_attach = attr->max_total_mcast_qp_attach = attr->max_mcast_grp;
-	attr->max_pkeys = 1;
+	attr->max_pkeys = p->pkeys[0];
 	attr->phys_port_cnt = (uint8_t)s->ports;
 	return 0;
 }
@@ -91,13 +90,6 @@ int hca_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_
 }
 
 /* ---- Ports --------------------------------------------------------------- */
-
-static uint32_t port_address(const struct ibv_context *c, uint32_t port)
-{
-	const struct hca_device *d = hca_context_of((struct ibv_context *)(uintptr_t)c)->device;
-
-	return hca_address(spec_of(c), d->node, d->hca, port);
-}
 
 /*
  * The encoding of width x speed nearest to a rate.  An adapter's model has InfiniBand's data rates;
@@ -137,8 +129,16 @@ static void model_port(struct hca_fabric *f, uint32_t address, struct ibv_port_a
 {
 	const struct hca_spec *s = &f->spec;
 	uint64_t rate = s->rate[address % s->ports];
+	uint32_t port;
+	const struct hca_personality *p = hca_personality_at(s, address, &port);
 
-	attr->lid = (uint16_t)(address + 1);
+	attr->lid = hca_lid_of(s, address);
+	attr->pkey_tbl_len = p->pkeys[port];
+	if (p->link[port] == HCA_LINK_IB) {
+		attr->link_layer = IBV_LINK_LAYER_INFINIBAND;
+		attr->port_cap_flags &= ~(uint32_t)IBV_PORT_IP_BASED_GIDS;
+		attr->flags = p->grh[port] ? IBV_QPF_GRH_REQUIRED : 0;
+	}
 	attr->active_width = 2;
 	attr->active_speed = 64;
 	if (rate)
@@ -164,7 +164,7 @@ int hca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *at
 	struct hca_fabric *f = hca_context_of(c)->fabric;
 	struct ibv_port_attr full = {
 		.max_mtu = IBV_MTU_4096,
-		.gid_tbl_len = HCA_GID_TABLE,
+		.gid_tbl_len = HCA_GIDS_MAX,
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = HCA_MESSAGE_MAX,
 		.pkey_tbl_len = 1,
@@ -174,13 +174,13 @@ int hca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *at
 
 	if (port < 1 || port > f->spec.ports)
 		return EINVAL;
-	full.state = hca_port_state(f, port_address(c, port));
+	full.state = hca_port_state(f, hca_context_address(c, port));
 	full.phys_state = full.state == IBV_PORT_ACTIVE ? PHYS_LINK_UP : PHYS_DISABLED;
 	full.active_mtu = (enum ibv_mtu)(hca_log2(hca_port_mtu(f, port)) - 7);
 	if (hca_is_net(f))
 		net_port(f, port, &full);
 	else
-		model_port(f, port_address(c, port), &full);
+		model_port(f, hca_context_address(c, port), &full);
 	memset(attr, 0, size);
 	memcpy(attr, &full, size < sizeof(full) ? size : sizeof(full));
 	return 0;
@@ -188,140 +188,12 @@ int hca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *at
 
 int hca_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *pkey)
 {
-	if (port < 1 || port > spec_of(c)->ports || index != 0) {
+	const struct hca_personality *p = hca_context_personality(c);
+
+	if (port < 1 || port > spec_of(c)->ports || index < 0 || index >= p->pkeys[port - 1]) {
 		errno = EINVAL;
 		return -1;
 	}
-	*pkey = htobe16(0xffff);
-	return 0;
-}
-
-/* ---- Addresses ----------------------------------------------------------- */
-
-/*
- * A model's.  0: link-local, from the port's EUI-64.
- * 1: IPv4-mapped, 10.<rail>.<host>, one network per rail (hca, port), so that
- *    pairing ports by subnet pairs equal rails.
- */
-static void gid_of(const struct hca_spec *s, uint32_t address, uint32_t index, union ibv_gid *gid)
-{
-	uint32_t rails = (uint32_t)(s->hcas * s->ports);
-	uint32_t rail = address % rails, host = address / rails + 1;
-
-	memset(gid, 0, sizeof(*gid));
-	if (index == 0) {
-		/* EUI-64 of the MAC 02:53:48:xx:xx:xx, its local bit inverted. */
-		gid->global.subnet_prefix = htobe64(0xfe80000000000000ull);
-		gid->global.interface_id = htobe64(0x005348fffe000000ull | address);
-		return;
-	}
-	gid->raw[10] = gid->raw[11] = 0xff;
-	gid->raw[12] = 10;
-	gid->raw[13] = (uint8_t)rail;
-	gid->raw[14] = (uint8_t)(host >> 8);
-	gid->raw[15] = (uint8_t)host;
-}
-
-int hca_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index,
-		     struct ibv_gid_entry *entry, uint32_t flags, size_t size)
-{
-	const struct hca_fabric *f = hca_context_of(c)->fabric;
-	struct ibv_gid_entry full = { .gid_index = index, .port_num = port,
-				      .gid_type = IBV_GID_TYPE_ROCE_V2 };
-
-	if (flags)
-		return EOPNOTSUPP;
-	if (port < 1 || port > f->spec.ports || index >= HCA_GID_TABLE)
-		return EINVAL;
-	if (index >= hca_gids(f))
-		return ENODATA;
-	if (hca_is_net(f)) {
-		full.gid = f->netif[port - 1].gid;
-		full.ndev_ifindex = f->netif[port - 1].index;
-	} else {
-		gid_of(&f->spec, port_address(c, port), index, &full.gid);
-	}
-	memset(entry, 0, size);
-	memcpy(entry, &full, size < sizeof(full) ? size : sizeof(full));
-	return 0;
-}
-
-int hca_query_gid(struct ibv_context *c, uint8_t port, int index, union ibv_gid *gid)
-{
-	struct ibv_gid_entry entry;
-	int rc = index < 0 ? EINVAL : hca_query_gid_ex(c, port, (uint32_t)index, &entry, 0,
-						       sizeof(entry));
-
-	if (rc == ENODATA) {
-		memset(gid, 0, sizeof(*gid));	/* an empty entry, like libibverbs */
-		return 0;
-	}
-	if (rc) {
-		errno = rc;
-		return -1;
-	}
-	*gid = entry.gid;
-	return 0;
-}
-
-ssize_t hca_query_gid_table(struct ibv_context *c, struct ibv_gid_entry *entries, size_t max,
-			    uint32_t flags, size_t size)
-{
-	const struct hca_fabric *f = hca_context_of(c)->fabric;
-	uint32_t ports = (uint32_t)f->spec.ports, port, index;
-	size_t n = 0;
-
-	if (flags)
-		return -EOPNOTSUPP;
-	if (max < (size_t)ports * hca_gids(f))
-		return -EINVAL;
-	for (port = 1; port <= ports; port++)
-		for (index = 0; index < hca_gids(f); index++) {
-			void *entry = (char *)entries + n++ * size;
-
-			hca_query_gid_ex(c, port, index, entry, 0, size);
-		}
-	return (ssize_t)n;
-}
-
-/* ---- Routes -------------------------------------------------------------- */
-
-/* The GIDs of both ends are of one family: the own one is the source of the stream. */
-static int route_net(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t *address)
-{
-	const union ibv_gid *gid = &ah->grh.dgid;
-	uint32_t port = hca_net_port(f, gid);
-
-	if (!ah->is_global || ah->port_num < 1 || ah->port_num > f->spec.nets ||
-	    hca_gid_is_ipv4(gid) != hca_gid_is_ipv4(&f->netif[ah->port_num - 1].gid) ||
-	    (!port && !hca_gid_is_host(gid)))
-		return -EHOSTUNREACH;
-	*address = port ? hca_address(&f->spec, 0, 0, port) : HCA_ADDRESS_REMOTE;
-	return 0;
-}
-
-int hca_route(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t *address)
-{
-	const struct hca_spec *s = &f->spec;
-	const uint8_t *raw = ah->grh.dgid.raw;
-	uint32_t rails = (uint32_t)(s->hcas * s->ports), at;
-	union ibv_gid same;
-
-	if (hca_is_net(f))
-		return route_net(f, ah, address);
-	if (!ah->is_global)
-		at = (uint32_t)ah->dlid - 1;	/* LID 0 is no port's */
-	else if (raw[0] == 0xfe)
-		at = (uint32_t)raw[13] << 16 | (uint32_t)raw[14] << 8 | raw[15];
-	else
-		at = (((uint32_t)raw[14] << 8 | raw[15]) - 1) * rails + raw[13];
-	if (at >= HCA_NODES_MAX * rails)
-		return -EHOSTUNREACH;
-	if (ah->is_global) {
-		gid_of(s, at, raw[0] == 0xfe ? 0 : 1, &same);
-		if (memcmp(&same, &ah->grh.dgid, sizeof(same)) != 0)
-			return -EHOSTUNREACH;
-	}
-	*address = at;
+	*pkey = htobe16(p->pkey[port - 1][index]);
 	return 0;
 }

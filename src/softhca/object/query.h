@@ -16,24 +16,25 @@ ssize_t hca_query_gid_table(struct ibv_context *c, struct ibv_gid_entry *entries
 			    uint32_t flags, size_t size);
 int hca_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *pkey);
 
-enum {
-	HCA_GIDS = 2,		/* per port of a model: link-local, IPv4-mapped; both RoCE v2 */
-	HCA_NET_GIDS = 1,	/* per network interface: its address */
-	HCA_GID_TABLE = 16,	/* length of the table; the rest is empty */
-};
+/* ---- Addresses (address.c) ------------------------------------------------ */
 
-static inline uint32_t hca_gids(const struct hca_fabric *f)
-{
-	return f->spec.nets ? HCA_NET_GIDS : HCA_GIDS;
-}
+/* Of a port of the device, on the fabric. */
+uint32_t hca_context_address(const struct ibv_context *c, uint32_t port);
+/* 0: the port has no LID. */
+uint16_t hca_lid_of(const struct hca_spec *s, uint32_t address);
+
+/* Is entry `index` of a port's GID table no gap?  RoCE v2, so that its header may be IPv4? */
+bool hca_gid_exists(const struct ibv_context *c, uint32_t port, uint32_t index);
+bool hca_gid_is_routable(const struct ibv_context *c, uint32_t port, uint32_t index);
 
 /* The address of a port of another host, which only a wire reaches. */
 #define HCA_ADDRESS_REMOTE	UINT32_C(0x80000000)
 
 /*
- * Address of the port that `ah` leads to: 0, or -EHOSTUNREACH.  Of network interfaces only a GID
- * is an address: without GRH -EHOSTUNREACH; not of this host: HCA_ADDRESS_REMOTE.
+ * Address of the port that `ah` leads to: 0, or -EHOSTUNREACH; -EINVAL: the port needs a GRH.  Of
+ * network interfaces only a GID is an address: without GRH -EHOSTUNREACH; not of this host:
+ * HCA_ADDRESS_REMOTE.  A port that is not reached (hca_reaches) has a route: packets are lost.
  */
-int hca_route(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t *address);
+int hca_route(const struct ibv_context *c, const struct ibv_ah_attr *ah, uint32_t *address);
 
 #endif

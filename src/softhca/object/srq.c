@@ -6,18 +6,49 @@
 #include "softhca/object/qp.h"
 #include "softhca/object/srq.h"
 
+/* Count one more; false: the adapter has no more. */
+static bool srq_count(struct hca_context *c, const struct hca_personality *p)
+{
+	bool fits;
+
+	pthread_mutex_lock(&c->fabric->slow);
+	fits = c->device->srqs < p->srqs;
+	c->device->srqs += fits;
+	pthread_mutex_unlock(&c->fabric->slow);
+	return fits;
+}
+
+static void srq_uncount(struct hca_context *c)
+{
+	pthread_mutex_lock(&c->fabric->slow);
+	c->device->srqs--;
+	pthread_mutex_unlock(&c->fabric->slow);
+}
+
+static uint32_t least(uint32_t value, uint64_t most)
+{
+	return value < most ? value : (uint32_t)most;
+}
+
 struct ibv_srq *hca_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
 {
 	struct hca_context *context = hca_context_of(pd->context);
+	const struct hca_personality *p = hca_context_personality(pd->context);
 	struct hca_fabric *f = context->fabric;
 	struct hca_srq *srq;
 	int rc = 0;
 
-	if (!init->attr.max_wr || init->attr.max_wr > HCA_WR_MAX ||
-	    init->attr.max_sge > HCA_SGE_MAX)
+	if (!p->srqs)
+		rc = EOPNOTSUPP;
+	else if (!init->attr.max_wr || init->attr.max_wr > p->srq_wr ||
+		 init->attr.max_sge > p->sge_max)
 		rc = EINVAL;
+	else if (!srq_count(context, p))
+		rc = ENOMEM;
 	srq = rc ? NULL : calloc(1, sizeof(*srq));
 	if (!srq) {
+		if (!rc)
+			srq_uncount(context);
 		errno = rc ? rc : ENOMEM;
 		return NULL;
 	}
@@ -26,6 +57,7 @@ struct ibv_srq *hca_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 	if (rc) {
 		hca_shared_free(&srq->shared);
 		free(srq);
+		srq_uncount(context);
 		errno = rc;
 		return NULL;
 	}
@@ -39,8 +71,8 @@ struct ibv_srq *hca_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 	hca_list_add(&context->srqs, &srq->link);
 	pthread_mutex_unlock(&f->slow);
 	srq->ibv.handle = srq->number;
-	init->attr.max_wr = srq->shared.depth;
-	init->attr.max_sge = srq->shared.sge_max;
+	init->attr.max_wr = least(srq->shared.depth, p->srq_wr);
+	init->attr.max_sge = least(srq->shared.sge_max, p->sge_max);
 	atomic_fetch_add(&hca_pd_of(pd)->objects, 1);
 	return &srq->ibv;
 }
@@ -108,6 +140,7 @@ int hca_srq_destroy(struct ibv_srq *ibv)
 	hca_list_remove(&srq->link);
 	pthread_mutex_unlock(&f->slow);
 	atomic_fetch_sub(&hca_pd_of(ibv->pd)->objects, 1);
+	srq_uncount(hca_context_of(ibv->context));
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
 	hca_shared_free(&srq->shared);

@@ -27,8 +27,6 @@ static inline struct hca_srq *hca_srq_of(struct ibv_srq *srq)
 	return (struct hca_srq *)(void *)srq;
 }
 
-enum { HCA_SRQS_MAX = 1 << 16 };
-
 struct ibv_srq *hca_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *init);
 struct ibv_srq *hca_srq_create_ex(struct ibv_context *c, struct ibv_srq_init_attr_ex *init);
 int hca_srq_modify(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);

@@ -106,7 +106,7 @@ static void list_ports(const struct hca_seen *f, const bool *node_used)
 static void list_one(const struct hca_identity *me, const struct hca_seen *f)
 {
 	bool node_used[HCA_NODES_MAX] = { false };
-	char text[256], why[320];
+	char text[256], why[HCA_WHY_MAX];
 	struct hca_spec spec = f->spec;
 
 	/* All members are dead: the file has the only information. */

@@ -29,7 +29,7 @@ static struct hca_seen *add(struct hca_sight *s)
 /* Data of another process is read once and checked. */
 static bool take(struct hca_seen *seen, struct hca_shm_fabric *shm)
 {
-	char text[HCA_SPEC_MAX], why[320];
+	char text[HCA_SPEC_MAX], why[HCA_WHY_MAX];
 
 	memcpy(text, shm->spec, sizeof(text));
 	memcpy(seen->name, shm->name, sizeof(seen->name));

@@ -108,6 +108,14 @@ static int hold_peer(struct hca_qp *qp, struct hca_conn *c, uint32_t slot)
 	return hca_peer_get(qp->fabric, slot, &c->peer);
 }
 
+/* One partition, and one end at least a full member: all others are dropped. */
+static bool pkeys_match(uint32_t a, uint32_t b)
+{
+	const uint32_t full = 0x8000;
+
+	return (a & ~full) && (a & ~full) == (b & ~full) && ((a | b) & full);
+}
+
 int hca_conn_resolve(struct hca_qp *qp, struct hca_conn *c)
 {
 	struct hca_shm_qp *theirs;
@@ -125,7 +133,7 @@ int hca_conn_resolve(struct hca_qp *qp, struct hca_conn *c)
 	theirs = &c->peer->shm->qp[index];
 	token = atomic_load_explicit(&theirs->accept, memory_order_acquire);
 	if ((uint32_t)token != opened || theirs->qpn != c->qpn ||
-	    theirs->address != c->address)
+	    theirs->address != c->address || !pkeys_match(hca_qp_pkey(qp), theirs->pkey))
 		return -ENOTCONN;
 	if (read_shape(c, theirs))
 		return -ENOTCONN;

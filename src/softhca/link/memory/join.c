@@ -93,7 +93,7 @@ static int found_fabric(struct hca_fabric *f)
 	f->shm->place = hca_address_place();
 	memcpy(f->shm->spec, f->spec.text, sizeof(f->shm->spec));
 	strcpy(f->shm->name, f->name);
-	atomic_store(&f->shm->faulty, f->spec.loss_ppb > 0);
+	atomic_store(&f->shm->faulty, f->spec.loss_ppb > 0 || f->spec.divided);
 	f->shm->magic = HCA_FABRIC_MAGIC;
 	return 0;
 }

@@ -2,6 +2,8 @@
  * transfer.c - carrying out a work request: check both ends, move the bytes,
  * complete the peer's receive.
  */
+#include <sched.h>
+
 #include "softhca/base/maps.h"
 #include "softhca/link/memory/atomic.h"
 #include "softhca/link/memory/connect.h"
@@ -156,6 +158,17 @@ static bool is_our_fault(const struct hca_message *m, enum hca_direction directi
 	return false;
 }
 
+/* place=late: the second half, then the first one; other processors may look in between. */
+static int copy_late(struct hca_qp *qp, uint32_t bytes)
+{
+	const struct hca_message *m = &qp->message;
+	const uint32_t half = bytes / 2;
+	int rc = hca_copy(m->to->peer, m, HCA_TO_REMOTE, m->done + half, bytes - half, false);
+
+	sched_yield();
+	return rc || !half ? rc : hca_copy(m->to->peer, m, HCA_TO_REMOTE, m->done, half, false);
+}
+
 static int copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 {
 	enum hca_direction direction =
@@ -166,6 +179,8 @@ static int copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 		return IBV_WC_SUCCESS;
 	if (hca_is_atomic(wr->opcode))
 		rc = hca_atomic(qp, wr);
+	else if (unlikely(qp->late) && direction == HCA_TO_REMOTE)
+		rc = copy_late(qp, bytes);
 	else
 		rc = hca_copy(qp->message.to->peer, &qp->message, direction, qp->message.done,
 			      bytes, hca_is_polled_for(wr->opcode));
@@ -254,7 +269,7 @@ static int copy_some(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t b
 	if (rc)
 		return rc;
 	if (deferred) {
-		*deferred = hca_deferred_bytes(qp);
+		*deferred = qp->late ? 0 : hca_deferred_bytes(qp);
 		if (*deferred > bytes)
 			*deferred = bytes;
 		bytes -= *deferred;

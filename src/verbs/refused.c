@@ -1,0 +1,84 @@
+/* refused.c - why a device refuses an object: its limits, with the numbers. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "verbs/vrb.h"
+
+/* "ulimit -l: 64KiB" */
+static const char *locked_limit(char *buf, size_t size)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit))
+		return "";
+	if (limit.rlim_cur == RLIM_INFINITY)
+		snprintf(buf, size, ", ulimit -l: unlimited");
+	else
+		snprintf(buf, size, ", ulimit -l: %llu KiB", (unsigned long long)limit.rlim_cur / 1024);
+	return buf;
+}
+
+/* The first number that is beyond what the device has; false: none is. */
+static bool beyond(const struct vrb_adapter *a, const struct vrb_qp_limits *want, char *buf, size_t size)
+{
+	const struct {
+		const char *what;
+		uint32_t want;
+		int has;
+	} limit[] = {
+		{ "send requests", want->send_wr, a->attr.max_qp_wr },
+		{ "receive requests", want->recv_wr, a->attr.max_qp_wr },
+		{ "pieces of a request", want->send_sge, a->attr.max_sge },
+		{ "pieces of a receive", want->recv_sge, a->attr.max_sge },
+	};
+
+	for (size_t i = 0; i < sizeof(limit) / sizeof(*limit); i++)
+		if (limit[i].has >= 0 && limit[i].want > (uint32_t)limit[i].has) {
+			snprintf(buf, size, "%u %s needed, the device has %d", limit[i].want,
+				 limit[i].what, limit[i].has);
+			return true;
+		}
+	return false;
+}
+
+const char *vrb_qp_refused(const struct vrb_adapter *adapter, enum ibv_qp_type type,
+			   const struct vrb_qp_limits *want, int rc, char *buf, size_t size)
+{
+	char memory[48];
+
+	if (rc == -EOPNOTSUPP || rc == -ENOSYS)
+		snprintf(buf, size, "the device has none of type %s (%s)",
+			 type == IBV_QPT_UD ? "UD" : type == IBV_QPT_UC ? "UC" : "RC", strerror(-rc));
+	else if (!beyond(adapter, want, buf, size)) {
+		if (rc == -ENOMEM)
+			snprintf(buf, size, "%s (the device has %d queue pairs%s)", strerror(-rc),
+				 adapter->attr.max_qp, locked_limit(memory, sizeof(memory)));
+		else
+			snprintf(buf, size, "%s", strerror(-rc));
+	}
+	return buf;
+}
+
+const char *vrb_cq_refused(const struct vrb_adapter *adapter, uint32_t entries, int rc, char *buf,
+			   size_t size)
+{
+	enum { ENTRY_BYTES = 64 };
+	uint64_t room = 1;
+	char memory[48];
+
+	while (room < (uint64_t)entries + 1)
+		room *= 2;
+	if (adapter->attr.max_cqe >= 0 && entries > (uint32_t)adapter->attr.max_cqe)
+		snprintf(buf, size, "%u entries needed, the device has %d", entries,
+			 adapter->attr.max_cqe);
+	else if (rc == -ENOMEM)
+		snprintf(buf, size, "%s (%llu entries of %d bytes are %llu KiB of locked memory%s)",
+			 strerror(-rc), (unsigned long long)room, ENTRY_BYTES,
+			 (unsigned long long)(room * ENTRY_BYTES / 1024),
+			 locked_limit(memory, sizeof(memory)));
+	else
+		snprintf(buf, size, "%s", strerror(-rc));
+	return buf;
+}

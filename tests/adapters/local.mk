@@ -1,0 +1,10 @@
+# ---- adapters of other personalities, without one: make check-adapters -------------------------
+EXTRA_DIST += tests/adapters/adapters.sh tests/adapters/as.sh $(adapters_jobs:=.sh)
+adapters_jobs = tests/adapters/sets tests/adapters/keys
+check_PROGRAMS += tests/adapters/ring
+tests_adapters_ring_LDADD = $(MPI_LIBS)
+tests_adapters_ring_LDFLAGS = $(mpi_program_ldflags) -no-install
+CLEANFILES += tests/adapters/*.log tests/adapters/*.trs
+check-adapters: all $(check_PROGRAMS)
+	$(AM_V_at)$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/run-jobs.sh "$(ADAPTERS_ONLY)" $(adapters_jobs)
+.PHONY: check-adapters
