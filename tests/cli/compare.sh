@@ -193,9 +193,15 @@ mkdir "$work/mixed" "$work/empty"
 cp "$work/bw/records/rg_bw.000.jsonl" "$work/mixed/0.jsonl"
 cp "$work/window/records/rg_bw.001.jsonl" "$work/mixed/1.jsonl"
 refused_with 'mixed/1.jsonl: mixed: launches of rg_bw with unlike window' "$work/mixed" "$work/bw"
-cp "$work/bw/records/rg_bw.000.jsonl" "$work/mixed/1.jsonl"
-sed -i 's/,"json":{"value":"[^"]*"}//' "$work"/mixed/*.jsonl
-refused_with 'mixed/1.jsonl: the same launch twice' "$work/mixed" "$work/bw"
+
+# A campaign against its launches, some of them drawn several times: they count, and are named.
+campaign "$work/drawn" 20 rg_bw
+for i in 0 1 2 3 4; do
+	cp "$work/drawn/records/rg_bw.01$i.jsonl" "$work/drawn/records/rg_bw.00$i.jsonl"
+done
+compare "$work/bw" "$work/drawn"
+expect "a resample: exit code 0" [ $rc -eq 0 ]
+expect "a resample: copies are named" grep -q '^# B: 5 launches are equal to others' "$out"
 
 # ---- Damaged and foreign ones -------------------------------------------------------------------------
 refused_with 'compare: 1 campaigns (accepted: railgauge compare A B)' "$work/bw"
@@ -223,7 +229,6 @@ damaged 'rg_bw.003.jsonl: damaged: empty, no run record' $record truncate -s 0
 damaged 'rg_bw.003.jsonl:2: damaged: not a record' $record sed -i '2s/.*/x/'
 damaged 'rg_bw.003.jsonl: a record of rg_bcast, and of rg_bw by the journal' $record sed -i 's/"program":"rg_bw"/"program":"rg_bcast"/'
 damaged 'rg_bw.003.jsonl: mixed: launches of rg_bw with unlike window' $record sed -i '1s/"64"/"1"/'
-damaged 'bw.003.jsonl: the same launch twice' $record cp "$work/bw/records/rg_bw.002.jsonl"
 
 # What was killed counts as far as it got.
 rm -rf "$work/torn"
