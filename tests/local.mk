@@ -32,7 +32,7 @@ check-mpi:
 		tests/cli/mpi_plain tests/cli/send_then_wait tests/bench/rg_broken"
 # What sanitizers may find: not again what programs print and refuse; and no memory can be watched
 # beside them, so none is mapped.  `make check` has the rest.
-unsanitized = tests/virtual/test_rails tests/virtual/conformance.sh tests/virtual/paced \
+unsanitized = tests/stats/test_pilot tests/virtual/test_rails tests/virtual/conformance.sh tests/virtual/paced \
 	tests/virtual/stops $(filter-out tests/bench/each.sh tests/cli/cite.sh tests/cli/compare.sh tests/cli/figures.sh tests/cli/report.sh,$(bench_test_scripts)) \
 	tests/apps/apps.sh tests/mpi/assumptions.sh tests/mpi/confined.sh tests/mpi/everybody.sh tests/mpi/fortran.sh \
 	tests/mpi/loading.sh tests/mpi/mapping.sh tests/mpi/memcheck.sh tests/mpi/tune.sh

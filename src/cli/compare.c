@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "cli/compare_judge.h"
 #include "util/err.h"
 #include "util/opt.h"
+#include "util/text.h"
 
 struct compare_values { const char *effect; bool json, force; };
 
@@ -54,32 +56,45 @@ static bool is_refused(const struct comparison *c, const struct compare_unlike *
 	return u->kind == UNLIKE_SETTING && !c->interleaved;
 }
 
-/* 0, or -EINVAL after an error line that names all differences. */
+/* A list of differences, as far as it fits; `more` counts the others. */
+struct list { char text[800]; int more; };
+
+__attribute__((format(printf, 2, 3)))
+static void list_add(struct list *l, const char *format, ...)
+{
+	char item[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(item, sizeof(item), format, args);
+	va_end(args);
+	if (strlen(l->text) + strlen(item) + 3 > sizeof(l->text))
+		l->more++;
+	else
+		rg_text_add(l->text, sizeof(l->text), "%s%s", *l->text ? "; " : "", item);
+}
+
+/* 0, or -EINVAL after an error line that names the differences. */
 static int settings_check(const struct comparison *c)
 {
-	char text[1024] = "";
-	size_t used = 0;
+	struct list l = { .more = 0 };
+	char more[32] = "";
 
 	for (int i = 0; i < c->unlike_count; i++) {
 		const struct compare_unlike *u = &c->unlike[i];
-		int n;
 
-		if (!is_refused(c, u))
-			continue;
-		n = snprintf(text + used, sizeof(text) - used, "%s%s of %s: %s, %s",
-			     used ? "; " : "", u->what, u->program, u->value[0], u->value[1]);
-		used += n > 0 && (size_t)n < sizeof(text) - used ? (size_t)n : 0;
+		if (is_refused(c, u))
+			list_add(&l, "%s of %s: %s, %s", u->what, u->program, u->value[0],
+				 u->value[1]);
 	}
 	for (int side = 0; side < 2; side++)
-		if (c->alone[side]) {
-			int n = snprintf(text + used, sizeof(text) - used, "%s%d rows in %s alone",
-					 used ? "; " : "", c->alone[side], c->side[side]->operand);
-
-			used += n > 0 && (size_t)n < sizeof(text) - used ? (size_t)n : 0;
-		}
-	if (!used)
+		if (c->alone[side])
+			list_add(&l, "%d rows in %s alone", c->alone[side], c->side[side]->operand);
+	if (l.more)
+		snprintf(more, sizeof(more), "; and %d more", l.more);
+	if (!*l.text && !l.more)
 		return 0;
-	rg_error("unlike settings: %s (accepted: --force)", text);
+	rg_error("unlike settings: %s%s (accepted: --force)", l.text, more);
 	return -EINVAL;
 }
 
@@ -142,8 +157,8 @@ int cli_compare(int argc, char **argv)
 			 "intervals\nhold for all rows together in 95 % of all comparisons.  A row is "
 			 "`same` if its interval\nlies within the effect, else `worse` or `better` if it "
 			 "excludes no change, else\n`undecided`: the output says how many launches would "
-			 "decide.  An eighth of the launches,\nthe highest and the lowest, does not count "
-			 "(from 8 launches on).\n\n"
+			 "decide.  The highest and the\nlowest eighth of "
+			 "the launches do not count (from 8 launches on).\n\n"
 			 "Exit status: 0 each row is same or better, 1 a row is worse, 2 neither, 3 wrong "
 			 "use,\ndamaged or unlike campaigns, 4 a fault.",
 	};

@@ -59,9 +59,9 @@ static json_t *side_json(const struct comparison *c, int side)
 {
 	const struct launches *l = c->side[side];
 
-	return json_pack("{s:o, s:o, s:i, s:i, s:i}", "operand", report_string(l->operand), "build",
+	return json_pack("{s:o, s:o, s:i, s:i, s:i, s:i}", "operand", report_string(l->operand), "build",
 			 l->build ? report_string(l->build) : json_null(), "launches_left_out",
-			 l->failed, "values_left_out", l->invalid, "rows_alone", c->alone[side]);
+			 l->failed, "values_left_out", l->invalid, "copies", l->copies, "rows_alone", c->alone[side]);
 }
 
 static json_t *unlike_json(const struct comparison *c)

@@ -27,6 +27,9 @@ static void side_print(const struct launches *l, char name, FILE *out)
 	if (l->failed)
 		fprintf(out, "# %c: %d launch%s left out, which failed or did not end\n", name,
 			l->failed, l->failed == 1 ? "" : "es");
+	if (l->copies)
+		fprintf(out, "# %c: %d launch%s equal to others: fewer are independent than counted\n",
+			name, l->copies, l->copies == 1 ? " is" : "es are");
 	if (l->invalid)
 		fprintf(out, "# %c: %d value%s left out, whose validation failed\n", name,
 			l->invalid, l->invalid == 1 ? "" : "s");
@@ -118,8 +121,8 @@ static double found(const struct compare_row *row)
 }
 
 /* The row with the largest value, of those undecided or of all. */
-static struct choice largest(const struct comparison *c, double (*value)(const struct compare_row *),
-			     bool undecided)
+static struct choice largest(const struct comparison *c,
+			     double (*value)(const struct compare_row *), bool undecided)
 {
 	struct choice most = { NULL, NULL };
 

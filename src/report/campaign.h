@@ -35,7 +35,7 @@ struct campaign {
 	struct campaign_launch *launch;
 	size_t launch_count;
 	size_t whole_bytes;		/* length of the journal's whole lines */
-	bool torn;			/* bytes behind them were dropped */
+	bool torn;			/* bytes after them were dropped */
 	json_t *records;		/* private: owns the texts */
 };
 

@@ -141,16 +141,19 @@ static bool is_copy(const struct launches_program *p, int launch, const struct r
 	return true;
 }
 
-/* Is it a launch of the same job as the first, and no copy of an earlier one? */
+static bool has_original(const struct launches_program *p, const struct report_file *f)
+{
+	for (int i = 0; i < p->count; i++)
+		if (is_copy(p, i, f))
+			return true;
+	return false;
+}
+
+/* Is it a launch of the same job as the first? */
 static int launch_check(const struct launches_program *p, const struct report_file *f)
 {
 	const char *why;
 
-	for (int i = 0; i < p->count; i++)
-		if (is_copy(p, i, f)) {
-			rg_error("%s: the same launch twice", f->path);
-			return -EINVAL;
-		}
 	if (p->count && !report_same_job(&(struct report_file){ .run = p->run[0] }, f, &why)) {
 		rg_error("%s: mixed: launches of %s with unlike %s", f->path, p->name, why);
 		return -EINVAL;
@@ -171,6 +174,8 @@ static int file_take(struct launches *l, const struct report_file *f, long long 
 	if (!p)
 		return -ENOMEM;
 	rc = launch_check(p, f);
+	if (!rc && has_original(p, f))
+		l->copies++;
 	if (!rc)
 		rc = launch_add(p, f, number);
 	return rc ? rc : rows_take(l, p, f);
@@ -251,7 +256,7 @@ static int campaign_take(struct launches *l, const char *dir, const char *build)
 	else if (!build)
 		build = json_string_value(json_object_get(json_array_get(builds, 0), "name"));
 	if (!rc) {
-		l->dir = strdup(dir);
+		l->dir = realpath(dir, NULL);
 		l->build = strdup(build);
 		l->interleaved = c.interleaved;
 		rc = l->dir && l->build ? 0 : -ENOMEM;

@@ -32,12 +32,13 @@ struct launches_program {
 
 struct launches {
 	char *operand;
-	char *dir, *build;		/* of a campaign; else NULL */
+	char *dir, *build;		/* of a campaign, the directory's real path; else NULL */
 	bool interleaved;		/* builds of the campaign took turns */
 	int program_count;
 	struct launches_program *program;
 	int failed;			/* launches that failed or have no end record: left out */
 	int invalid;			/* values whose validation failed: left out */
+	int copies;			/* launches equal to an earlier one, which count as well */
 };
 
 /*

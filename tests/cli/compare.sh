@@ -164,6 +164,11 @@ expect "builds: interleaved" [ "$(grep -c 'not interleaved' "$out")" -eq 0 ]
 refused_with "several builds (accepted: $work/two:, $work/two:new)" "$work/two" "$work/two:new"
 refused_with "no build 'old' (accepted: $work/two:, $work/two:new)" "$work/two:old" "$work/two:new"
 
+sed -i 's/"window":{"value":"64"/"window":{"value":"16"/' "$work"/two/records/new.*
+compare "$work/two:" "$work/two:new"
+expect "builds with settings of their own: compares" [ $rc -eq 1 ]
+expect "builds with settings of their own: named" grep -q '^# unlike window: 64 in A, 16 in B$' "$out"
+
 # ---- Unlike settings ---------------------------------------------------------------------------------
 window=16 campaign "$work/window" 20 rg_bw
 mpi=MPICH window=16 campaign "$work/mpi" 20 rg_bw
@@ -184,6 +189,15 @@ expect "rows of both: exit code 0" [ $rc -eq 0 ]
 expect "rows of one: counted" grep -q '^# in A alone: 6 rows$' "$out"
 refused_with 'have no row in common' "$work/four" "$work/bw" --force
 
+# An option that only a later version has is no difference at its default.
+cp -r "$work/commit" "$work/later"
+sed -i '1s/"options":{/&"fresh":{"value":"no","from":"default"},/' "$work"/later/records/*
+compare "$work/bw" "$work/later"
+expect "a new option at its default: compares" [ $rc -eq 0 -o $rc -eq 2 ]
+expect "a new option at its default: not named" [ "$(grep -c fresh "$out")" -eq 0 ]
+sed -i '1s/"no","from":"default"/"yes","from":"command line"/' "$work"/later/records/*
+refused_with 'unlike settings: fresh of rg_bw: none, yes (accepted: --force)$' "$work/bw" "$work/later"
+
 # ---- Directories of records --------------------------------------------------------------------------
 compare "$work/bw/records" "$work/commit/records"
 expect "directories of records: judged" [ $rc -eq 0 -o $rc -eq 2 ]
@@ -193,9 +207,15 @@ mkdir "$work/mixed" "$work/empty"
 cp "$work/bw/records/rg_bw.000.jsonl" "$work/mixed/0.jsonl"
 cp "$work/window/records/rg_bw.001.jsonl" "$work/mixed/1.jsonl"
 refused_with 'mixed/1.jsonl: mixed: launches of rg_bw with unlike window' "$work/mixed" "$work/bw"
-cp "$work/bw/records/rg_bw.000.jsonl" "$work/mixed/1.jsonl"
-sed -i 's/,"json":{"value":"[^"]*"}//' "$work"/mixed/*.jsonl
-refused_with 'mixed/1.jsonl: the same launch twice' "$work/mixed" "$work/bw"
+
+# A campaign against its launches, some of them drawn several times: they count, and are named.
+campaign "$work/drawn" 20 rg_bw
+for i in 0 1 2 3 4; do
+	cp "$work/drawn/records/rg_bw.01$i.jsonl" "$work/drawn/records/rg_bw.00$i.jsonl"
+done
+compare "$work/bw" "$work/drawn"
+expect "a resample: exit code 0" [ $rc -eq 0 ]
+expect "a resample: copies are named" grep -q '^# B: 5 launches are equal to others' "$out"
 
 # ---- Damaged and foreign ones -------------------------------------------------------------------------
 refused_with 'compare: 1 campaigns (accepted: railgauge compare A B)' "$work/bw"
@@ -223,7 +243,27 @@ damaged 'rg_bw.003.jsonl: damaged: empty, no run record' $record truncate -s 0
 damaged 'rg_bw.003.jsonl:2: damaged: not a record' $record sed -i '2s/.*/x/'
 damaged 'rg_bw.003.jsonl: a record of rg_bcast, and of rg_bw by the journal' $record sed -i 's/"program":"rg_bw"/"program":"rg_bcast"/'
 damaged 'rg_bw.003.jsonl: mixed: launches of rg_bw with unlike window' $record sed -i '1s/"64"/"1"/'
-damaged 'bw.003.jsonl: the same launch twice' $record cp "$work/bw/records/rg_bw.002.jsonl"
+
+# Bytes that were changed, files that were cut: a verdict, or one error line.
+echo "RG_SEED=${RG_SEED:-1}"
+awk -v seed="${RG_SEED:-1}" 'BEGIN {
+	srand(seed)
+	for (i = 0; i < 40; i++)
+		print rand() < 0.3 ? "campaign.jsonl" : sprintf("records/rg_bw.%03d.jsonl", 20 * rand()), int(1800 * rand()), \
+			rand() < 0.3 ? "cut" : substr("x0}\"\\,\001\377", 1 + int(8 * rand()), 1)
+}' >"$work/changes"
+while read -r file at byte; do
+	rm -rf "$work/damaged"
+	cp -r "$work/bw" "$work/damaged"
+	case $byte in
+	cut) truncate -s "$at" "$work/damaged/$file" ;;
+	*) printf '%s' "$byte" | dd of="$work/damaged/$file" bs=1 seek="$at" conv=notrunc 2>"$work/dd" ;;
+	esac
+	compare "$work/bw" "$work/damaged"
+	errors=$(grep -v 'warning: ' "$err" | wc -l)
+	expect "$file, byte $at, $byte: exit code $rc, $errors error lines" \
+		[ $rc -le 2 -a "$errors" -eq 0 -o $rc -eq 3 -a "$errors" -eq 1 ]
+done <"$work/changes"
 
 # What was killed counts as far as it got.
 rm -rf "$work/torn"
