@@ -220,7 +220,8 @@ wait $begun 2>/dev/null
 run --out "$work/stay"
 expect "a launch that a killed run has left" [ $rc -eq 0 ]
 expect "... is waited for" grep -q '^railgauge: waiting for the launch that a killed run has left$' "$err"
-expect "... until it ends" [ "$(kill -0 "$hangs" 2>&1 | wc -l)" -eq 1 -a "$(grep -c 'goes on' "$err")" -eq 0 ]
+expect "... until it ends" [ "$(grep -c 'has not ended' "$err")" -eq 0 ]
+expect "... which it does" ends "$hangs"
 sed -i '$d' "$work/kill/records/rg_bw.002.jsonl"
 again kill
 expect "a record that is torn later: its launch is repeated" [ "$(cat "$work/order")" = 'rg_bw 2' ]
