@@ -165,12 +165,14 @@ static int campaign_run(const struct opt_table *t, char *const *argv, const char
 	struct run_journal j;
 	json_t *header;
 	int rc = run_journal_open(dir, &j);
+	bool anew;
 
 	if (rc)
 		return RG_EXIT_USAGE;
-	header = header_make(t, argv, j.campaign.plan, j.dir);
+	anew = !j.campaign.dir || (run_settings_are_given(t, argv) && run_journal_is_unused(&j));
+	header = header_make(t, argv, anew ? NULL : j.campaign.plan, j.dir);
 	rc = header ? plan_open(header, j.dir, &plan, &paths) : -EINVAL;
-	if (!rc && !j.campaign.dir)
+	if (!rc && anew)
 		rc = run_journal_begin(&j, plan.header);
 	if (!rc)
 		rc = launches_run(&plan, &paths, &j);

@@ -198,6 +198,21 @@ int run_journal_open(const char *dir, struct run_journal *out)
 	return rc;
 }
 
+bool run_journal_is_unused(const struct run_journal *j)
+{
+	char *records = path_in(j, "records");
+	DIR *d = records ? opendir(records) : NULL;
+	const struct dirent *entry;
+	bool unused = d;
+
+	while (unused && (entry = readdir(d)))
+		unused = !strstr(entry->d_name, ".jsonl");
+	if (d)
+		closedir(d);
+	free(records);
+	return unused;
+}
+
 static int line_write(int fd, const json_t *record)
 {
 	char *text = json_dumps(record, JSON_COMPACT), *line = NULL;
@@ -237,7 +252,12 @@ int run_journal_begin(struct run_journal *j, const json_t *header)
 		close(fd);
 	free(path);
 	free(temporary);
-	return rc ? rc : journal_append_open(j);
+	if (rc)
+		return rc;
+	if (j->fd >= 0)
+		close(j->fd);
+	j->campaign.torn = false;
+	return journal_append_open(j);
 }
 
 int run_journal_add(struct run_journal *j, json_t *record)

@@ -28,7 +28,9 @@ struct run_journal {
  * process has it.
  */
 int run_journal_open(const char *dir, struct run_journal *out);
-/* Write the first record of a campaign.  0 or -errno after one error line. */
+/* Has no launch of the campaign left a record, so that other settings lose nothing? */
+bool run_journal_is_unused(const struct run_journal *j);
+/* Write the first record of a campaign, over an unused one.  0 or -errno after one error line. */
 int run_journal_begin(struct run_journal *j, const json_t *header);
 /* Append a record, whose reference is taken over.  0 or -errno after one error line. */
 int run_journal_add(struct run_journal *j, json_t *record);

@@ -228,24 +228,44 @@ static int cannot_start(const struct run_launches *r)
 	return -ENOENT;
 }
 
+/* The first line of an error that the program printed: "rg_bw: ..."; free() it.  NULL: none. */
+static char *own_line(const struct run_launches *r, const struct run_item *item, const char *log)
+{
+	char *text = log ? rg_file_read(log, RUN_LEDGER_BYTES, NULL) : NULL, *found = NULL;
+	const char *program = run_base_name(program_of(r, item)), *line = text;
+	const size_t length = strlen(program);
+
+	while (line && !found) {
+		if (strncmp(line, program, length) == 0 && strncmp(line + length, ": ", 2) == 0)
+			found = strndup(line, strcspn(line, "\n"));
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
+	}
+	free(text);
+	return found;
+}
+
 /* Would the next launch fail, too? */
 static int failed(struct run_launches *r, const struct run_item *item, int rc, int in_a_row)
 {
-	char *log = file_of(r, item, ".txt"), name[RUN_NAME_BYTES];
+	char *log = file_of(r, item, ".txt"), *own = own_line(r, item, log);
+	char name[RUN_NAME_BYTES], code[32];
+	const char *why = code;
 
 	run_item_name(r->plan, item, name);
-	if (rc < 0)
-		rg_error("%s: %s; what it printed is in %s", name, strerror(-rc), log ? log : "");
-	else if (rc == 0)
-		rg_error("%s: ended without a whole record; what it printed is in %s", name,
-			 log ? log : "");
-	else
-		rg_error("%s: exit code %d; what it printed is in %s", name, rc, log ? log : "");
+	snprintf(code, sizeof(code), "exit code %d", rc);
+	if (rc <= 0)
+		why = rc < 0 ? strerror(-rc) : "ended without a whole record";
+	rg_error("%s: %s; what it printed is in %s%s%s", name, why, log ? log : "", own ? ": " : "",
+		 own ? own : "");
+	free(own);
 	free(log);
-	return rc == RG_EXIT_USAGE || rc == -ENOSPC || in_a_row >= FAILURES_MAX ? -EIO : 0;
+	if (rc == RG_EXIT_USAGE)
+		return -ENOENT;
+	return in_a_row >= FAILURES_MAX ? -EIO : 0;
 }
 
-/* Launch an item: 1 finished, 0 failed, -errno: no other would work, or a signal. */
+/* Launch an item: 1 finished, 0 failed, -errno: no other would work (-ENOENT: wrong use), a signal. */
 static int item_run(struct run_launches *r, size_t i, int in_a_row)
 {
 	const struct run_item *item = &r->plan->item[i];

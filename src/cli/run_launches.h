@@ -24,7 +24,7 @@ int run_launches_open(struct run_launches *r, const struct run_plan *plan,
 /*
  * Launch all others; one that fails comes again at the end.  SIGINT, SIGTERM and SIGHUP end the
  * launch under way, and the function.  0, or -errno after one error line: no other launch would
- * work.
+ * work (-ENOENT: the launcher or the words are wrong).
  */
 int run_launches_all(struct run_launches *r);
 /*

@@ -158,6 +158,15 @@ static bool is_given(const struct opt_table *t, const char *name)
 	return false;
 }
 
+bool run_settings_are_given(const struct opt_table *t, char *const *argv)
+{
+	opt_each(row, t)
+		if (is_given(t, row->name) && strcmp(row->name, "out") &&
+		    strcmp(row->name, "dry-run"))
+			return true;
+	return argv;
+}
+
 /* Options of the suite's programs, which an unknown program does not have. */
 static int program_check(const struct opt_table *t, const char *program)
 {

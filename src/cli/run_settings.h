@@ -21,6 +21,8 @@ const struct opt *run_rows(void);
  * static memory.  0 or -EINVAL after one error line.
  */
 int run_settings_fill(const struct opt_table *t, char *const *argv, struct run_settings *s);
+/* Is a setting given, and not the directory alone? */
+bool run_settings_are_given(const struct opt_table *t, char *const *argv);
 /*
  * The record of a campaign that goes on: options that are not given are those of `before`.  0 and a
  * reference in *header; -EINVAL after one error line: a given one differs.

@@ -47,7 +47,7 @@ case \$does in
 stay) trap "" TERM; echo \$\$ >"$work/hangs"; sleep 3; exit 1 ;;
 hang) echo \$\$ >"$work/hangs"; exec sleep 600 ;;
 fail) echo "it failed"; exit 137 ;;
-wrong) exit 3 ;;
+wrong) echo "\$program: --qps 99: out of range"; exit 3 ;;
 silent) exit 0 ;;
 esac
 [ -n "\$json" ] || exit 0
@@ -142,8 +142,12 @@ echo wrong >"$work/rg_latency.0"
 echo wrong >"$work/rg_alltoall.0"
 : >"$work/order"
 fake wrong
-expect "wrong use: one is enough" [ $rc -eq 4 -a "$(wc -l <"$work/order")" -eq 1 ]
+expect "wrong use: one is enough" [ $rc -eq 3 -a "$(wc -l <"$work/order")" -eq 1 ]
+expect "wrong use: one line" [ "$(wc -l <"$err")" -eq 1 ]
+expect "wrong use: the program's words" grep -q '^railgauge: rg_[a-z]*.000: exit code 3; .*.000.txt: rg_[a-z]*: --qps 99: out of range$' "$err"
 rm -f "$work"/rg_*.0
+fake wrong --options '--qps 9'
+expect "... and its directory takes other words" [ $rc -eq 0 -a "$(launches wrong)" -eq 12 ]
 
 # ---- Kills and signals ------------------------------------------------------------------------
 
@@ -220,7 +224,8 @@ wait $begun 2>/dev/null
 run --out "$work/stay"
 expect "a launch that a killed run has left" [ $rc -eq 0 ]
 expect "... is waited for" grep -q '^railgauge: waiting for the launch that a killed run has left$' "$err"
-expect "... until it ends" [ "$(kill -0 "$hangs" 2>&1 | wc -l)" -eq 1 -a "$(grep -c 'goes on' "$err")" -eq 0 ]
+expect "... until it ends" [ "$(grep -c 'has not ended' "$err")" -eq 0 ]
+expect "... which it does" ends "$hangs"
 sed -i '$d' "$work/kill/records/rg_bw.002.jsonl"
 again kill
 expect "a record that is torn later: its launch is repeated" [ "$(cat "$work/order")" = 'rg_bw 2' ]

@@ -15,6 +15,7 @@ struct values {
 	int bind;
 	struct opt_list over;
 	const char *soft;
+	struct opt_texts with;
 };
 
 static const struct opt_choice ways[] = {
@@ -48,6 +49,7 @@ static const struct opt rows[] = {
 	  .help = "h" },
 	{ .name = "over", .type = OPT_CHOICES, AT(over), .choices = ways, .help = "h" },
 	{ .name = "soft", .type = OPT_TEXT, AT(soft), .check = soft_check, .help = "h" },
+	{ .name = "with", .type = OPT_TEXTS, AT(with), .check = soft_check, .help = "h" },
 	{ .name = NULL },
 };
 
@@ -73,6 +75,7 @@ static void test_defaults(void **state)
 	assert_int_equal(v.bind, 1);
 	assert_int_equal(v.over.count, 0);
 	assert_null(v.soft);
+	assert_int_equal(v.with.count, 0);
 	assert_int_equal(origin[0], OPT_FROM_DEFAULT);
 }
 
@@ -193,7 +196,7 @@ static void test_only(void **state)
 	assert_int_equal(origin[1], OPT_FROM_CALL);
 	assert_int_equal(opt_set(&part, "threshold", "7", OPT_FROM_CALL, why, sizeof(why)), -ENOENT);
 	assert_string_equal(opt_next(&table, NULL)->name, "full");
-	assert_null(opt_next(&table, &rows[9]));
+	assert_null(opt_next(&table, &rows[10]));
 }
 
 static void test_broken_row(void **state)
@@ -205,6 +208,29 @@ static void test_broken_row(void **state)
 	struct opt_table t = { "Broken", broken, &v, NULL };
 
 	assert_int_equal(opt_defaults(&t), -EINVAL);
+}
+
+/* An option that is given several times; a more important origin begins anew. */
+static void test_texts(void **state)
+{
+	char why[OPT_WHY_BYTES], text[64];
+	const struct opt *with = rows;
+
+	while (strcmp(with->name, "with"))
+		with++;
+	assert_int_equal(opt_set(&table, "with", "env", OPT_FROM_ENVIRONMENT, why, sizeof(why)), 0);
+	assert_int_equal(opt_set(&table, "with", "a=1", OPT_FROM_COMMAND_LINE, why, sizeof(why)), 0);
+	assert_int_equal(opt_set(&table, "with", "b", OPT_FROM_COMMAND_LINE, why, sizeof(why)), 0);
+	assert_string_equal(opt_text(&table, with, text, sizeof(text)), "a=1 b");
+	assert_int_equal(opt_set(&table, "with", "bad", OPT_FROM_COMMAND_LINE, why, sizeof(why)),
+			 -EINVAL);
+	assert_string_equal(why, "with bad: ports=0, accepted: 1 to 8");
+	assert_int_equal(v.with.count, 2);
+	for (int i = 2; i < OPT_LIST_MAX; i++)
+		assert_int_equal(opt_set(&table, "with", "x", OPT_FROM_COMMAND_LINE, why, sizeof(why)),
+				 0);
+	assert_int_equal(opt_set(&table, "with", "y", OPT_FROM_COMMAND_LINE, why, sizeof(why)), -EINVAL);
+	assert_string_equal(why, "with y: one too many (accepted: up to 16 times)");
 }
 
 /* Published values of FNV-1a, 64 bits. */
@@ -222,6 +248,7 @@ int main(void)
 		cmocka_unit_test_setup(test_set, setup),
 		cmocka_unit_test_setup(test_environment, setup),
 		cmocka_unit_test_setup(test_only, setup),
+		cmocka_unit_test_setup(test_texts, setup),
 		cmocka_unit_test_setup(test_broken_row, setup),
 		cmocka_unit_test(test_digest),
 	};
