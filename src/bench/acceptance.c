@@ -98,7 +98,7 @@ int acceptance_run(struct bench_job *job, uint64_t bytes, json_t **end)
 	*end = acceptance_record(job);
 	if (ranks_max(job, rc != 0))
 		return RG_EXIT_FAULT;
-	rc = acc->a && accept_fault_count(acc->a) ? RG_EXIT_FAILED : 0;
+	rc = job->got.validation_failed || (acc->a && accept_fault_count(acc->a)) ? RG_EXIT_FAILED : 0;
 	return (int)ranks_max(job, (uint64_t)rc);
 }
 
