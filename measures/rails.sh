@@ -278,7 +278,7 @@ pairs() {
 	on_all vc-shape tbf rate ${mbit}mbit burst 64kb limit 32mb
 	ssh node1 vc-shape -r 1 tbf rate $((mbit * 200))kbit burst 64kb limit 32mb
 	for k in $(seq "$repeat"); do
-		launch 2 pt2pt/rg_pairs -m 64K -W 2 -i 3 -x 1 -c --json "$work/r.jsonl"
+		launch 2 pt2pt/rg_pairs -m 64K -W 2 -i 3 -x 1 -c --patience 1000000 --json "$work/r.jsonl"
 		[ "$rc" -eq 0 ] || failed=1
 		sed -n 's/.*"type":"row","way":"\([^"]*\)","bytes":\([0-9]*\),.*"median":\([0-9.]*\),.*"from":\([01]\),.*/\1-from-\4 \2 \3/p' \
 			"$work/r.jsonl" | sed "s/^/$section $k /" | tee -a "$values"

@@ -21,7 +21,7 @@ enum {
 /* ... and must be clear of the noise alone, in standard errors. */
 #define CLEAR_ALONE 3.0
 #define MAD 1.4826
-/* The loss that stands for failures in company, as a logarithm. */
+/* In place of a loss that is not known, of failures in company: a logarithm. */
 #define FAILED_LOW 0.08
 /* A port whose one direction alone has less than this share of the other's loss is one-sided. */
 #define ONE_SIDED 0.4

@@ -1,7 +1,7 @@
 # ---- src/accept: who measures whom, who is accused; pure -------------------------------
 noinst_LTLIBRARIES += librg-accept.la
 librg_accept_la_SOURCES = src/accept/accept.h src/accept/again.c src/accept/check.c src/accept/fit.c src/accept/hostlist.c \
-	src/accept/leaf.c src/accept/plan.c src/accept/rounds.c src/accept/rounds.h src/accept/state.h \
+	src/accept/leaf.c src/accept/plan.c src/accept/rounds.c src/accept/rounds.h src/accept/run.c src/accept/state.h \
 	src/accept/suspect.c src/accept/verdict.c src/accept/words.c
 librg_accept_la_LIBADD = librg-util.la -lm
 ACCEPT_UNITS = tests/accept/test_accept tests/accept/test_hostlist tests/accept/test_rounds

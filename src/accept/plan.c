@@ -1,4 +1,4 @@
-/* plan.c - matchings, who leaves the rounds, the order of events, the estimate. */
+/* plan.c - cells, matchings, who leaves the rounds, the estimate. */
 #include "accept/state.h"
 
 #include <errno.h>
@@ -149,7 +149,7 @@ bool accept_has_left(const struct accept *a, int node, int rail)
 	return port_of(a, node, rail)->left;
 }
 
-static void leave(struct accept *a)
+void accept_leave(struct accept *a)
 {
 	for (int i = 0; i < a->shape.nodes * a->shape.rails; i++)
 		a->port[i].left = a->port[i].fails >= ACCEPT_FAILS;
@@ -243,46 +243,19 @@ static int round_of_tournament(struct accept *a, int round)
 	return pairs;
 }
 
+int accept_round_make(struct accept *a, int round)
+{
+	int pairs = a->shape.rounds ? round_draw(a) : round_of_tournament(a, round);
+
+	memcpy(a->past + (size_t)round * (size_t)(a->shape.nodes / 2), a->pair,
+	       (size_t)pairs * sizeof(a->pair[0]));
+	a->past_count[round] = pairs;
+	return pairs;
+}
+
 int accept_rounds(const struct accept_shape *shape)
 {
 	return shape->rounds ? shape->rounds : rounds_count(shape->nodes);
-}
-
-/* ---- The order of events ------------------------------------------------------------------- */
-
-static int rounds_run(struct accept *a, const struct accept_ops *ops, void *user)
-{
-	int rc = 0;
-
-	for (int round = 0; round < accept_rounds(&a->shape) && !rc; round++) {
-		int pairs = a->shape.rounds ? round_draw(a) : round_of_tournament(a, round);
-
-		memcpy(a->past + (size_t)round * (size_t)(a->shape.nodes / 2), a->pair,
-		       (size_t)pairs * sizeof(a->pair[0]));
-		a->past_count[round] = pairs;
-		if (pairs)
-			rc = ops->round(user, round, a->pair, pairs);
-		leave(a);
-	}
-	return rc;
-}
-
-int accept_run(struct accept *a, const struct accept_ops *ops, void *user)
-{
-	int rc = rounds_run(a, ops, user);
-
-	if (rc)
-		return rc;
-	accept_fit(a);
-	accept_suspects(a);
-	accept_leaves(a);
-	rc = accept_checks(a, ops, user);
-	if (!rc)
-		rc = accept_again(a, ops, user);
-	if (rc)
-		return rc;
-	accept_verdict(a);
-	return a->out_of_memory ? -ENOMEM : 0;
 }
 
 /* ---- Time ----------------------------------------------------------------------------------- */

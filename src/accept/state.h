@@ -1,7 +1,8 @@
 /*
  * state.h - the internal interface of src/accept.
  *
- *	plan.c		matchings, who leaves the rounds, the order of events, the estimate
+ *	run.c		the order of events
+ *	plan.c		cells, matchings, who leaves the rounds, the estimate
  *	rounds.c	the pairs of each round of a tournament
  *	fit.c		levels and effects from cells
  *	suspect.c	what is slow or failed in company
@@ -95,6 +96,10 @@ static inline struct accept_port *port_of(const struct accept *a, int node, int 
 
 /* A list with room for one more element; returns the list, or NULL with the old one in place. */
 void *accept_grow(struct accept *a, void *list, int count, int *room, size_t bytes);
+
+/* Fill a->pair and a->past; returns the number of pairs. */
+int accept_round_make(struct accept *a, int round);
+void accept_leave(struct accept *a);		/* those that have failed in too many rounds */
 
 /* The location of values by Huber's estimator; sigma: their deviation.  Sorts them. */
 double accept_location(double *values, int count, double sigma);

@@ -1,7 +1,8 @@
 /*
  * acceptance.h - a tournament, or random matchings, on queue pairs of their own (src/accept).
  *
- *	acceptance.c		rails of all nodes, the order of events
+ *	acceptance.c		the order of events
+ *	acceptance_rails.c	the ports of all nodes as rails
  *	acceptance_round.c	rounds: orders of rank 0, cells of the nodes, their answers
  *	acceptance_record.c	the record: nodes, ports, faults, the list to drain
  *
@@ -44,8 +45,12 @@ struct acceptance {
 };
 
 /* Is this a job of cells?  Where ways are asked for, MPI carries the messages. */
-bool acceptance_is(const struct bench_job *job);
-/* Find the rails of all nodes, as ways; in place of the communicators of ways. */
+static inline bool acceptance_is(const struct bench_job *job)
+{
+	return job->def->acceptance && job->opt.over.count == 0;
+}
+
+/* Find the rails of all nodes, as ways: after ways_open, which opens none. */
 int acceptance_open(struct bench_job *job);
 /* All rounds, the verdict.  *end: members of the end record, at rank 0. */
 int acceptance_run(struct bench_job *job, uint64_t bytes, json_t **end);
@@ -53,6 +58,10 @@ void acceptance_close(struct bench_job *job);
 
 /* ---- Steps, for the files of this room ---- */
 
+/* Find the ports of nodes on rails, once nodes are known. */
+void acceptance_ports_assign(struct bench_job *job);
+/* Leaf switches by node, by --leaf or by what Slurm knows: free() it; NULL: not known. */
+int *acceptance_leaves(const struct bench_job *job);
 /* The name of a node: its host's, or "node3" for a virtual one. */
 void acceptance_node_name(const struct bench_job *job, int node, char *text, size_t size);
 /* The rounds that are asked for; 0: a tournament. */

@@ -22,8 +22,7 @@
  *	clocks.c	synchronised clocks (without MPI)
  *	roundtime.c	rounds that begin at a common time (without MPI)
  *	tournament.c	the same for every pair of nodes
- *	acceptance.c	the same, or random pairs, on queue pairs of their own; acceptance_round.c,
- *			acceptance_record.c
+ *	acceptance.c	the same, or random pairs, on queue pairs of their own; acceptance_*.c
  *	rows.c		rows from samples
  *	samples.c	samples at rank 0; --samples
  *	ledger.c	what each rail carried

@@ -21,7 +21,7 @@ bin_PROGRAMS += \
 
 noinst_LTLIBRARIES += librg-bench.la
 librg_bench_la_SOURCES = src/bench/acceptance.c src/bench/acceptance.h \
-	src/bench/acceptance_record.c src/bench/acceptance_round.c src/bench/app.c src/bench/bench.h src/bench/blocks.c src/bench/bound.c \
+	src/bench/acceptance_rails.c src/bench/acceptance_record.c src/bench/acceptance_round.c src/bench/app.c src/bench/bench.h src/bench/blocks.c src/bench/bound.c \
 	src/bench/bound.h src/bench/buffers.c src/bench/carrier.c src/bench/clocks.c \
 	src/bench/collective.c src/bench/cores.c src/bench/describe.c \
 	src/bench/hosts.c src/bench/interfaces.c \

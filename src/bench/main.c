@@ -160,6 +160,8 @@ static int job_run(struct bench_job *job)
 		rc = app_check(job);
 	if (!rc)
 		rc = ways_open(job);
+	if (!rc && acceptance_is(job))
+		rc = acceptance_open(job);
 	if (!rc)
 		rc = place_join(job);
 	if (!rc)

@@ -57,7 +57,9 @@ static int report_show(const struct report_file *f, const struct report_values *
 {
 	int rc = report_print(f, stdout, v->full) ? -EIO : 0;	/* rg_end prints the error */
 
-	if (json_integer_value(json_object_get(f->end, "status")))
+	/* An acceptance ends with its accusations. */
+	if (json_integer_value(json_object_get(f->end, "status")) &&
+	    !json_object_get(f->end, "acceptance"))
 		printf("# the job ended with exit code %d\n",
 		       (int)json_integer_value(json_object_get(f->end, "status")));
 	return rc || v->no_plot ? rc : draw(f, v->out);

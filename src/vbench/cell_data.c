@@ -10,11 +10,23 @@ enum { POLLS = 16, SPINS = 500, LATENCIES = 20, WORD = 8 };
 /* No completion for so long: the cell is dead, though its queue pair may still try. */
 #define DEAD_NS UINT64_C(1200000000)
 
+/* Stopped, or beyond its limit? */
+static bool is_over(struct cell *c)
+{
+	uint64_t now = rg_now_ns();
+
+	if (c->of->limit_ns && now - c->begun_ns > c->of->limit_ns)
+		c->failed = true;
+	if (c->of->stopped && c->of->stopped(c->of->user))
+		c->failed = true;
+	return c->failed;
+}
+
 static bool is_dead(struct cell *c)
 {
 	if (rg_now_ns() - c->seen_ns > DEAD_NS)
 		c->failed = true;
-	return cell_is_over(c);
+	return is_over(c);
 }
 
 /* Wait for so many completions.  Returns the number of messages that are complete. */

@@ -142,17 +142,6 @@ static int cells_errors(int port, void (*call)(void *user, const char *name, uin
 
 /* ---- A cell ---------------------------------------------------------------------------------- */
 
-bool cell_is_over(struct cell *c)
-{
-	uint64_t now = rg_now_ns();
-
-	if (c->of->limit_ns && now - c->begun_ns > c->of->limit_ns)
-		c->failed = true;
-	if (c->of->stopped && c->of->stopped(c->of->user))
-		c->failed = true;
-	return c->failed;
-}
-
 static int cell_open(struct cell *c, struct end *e)
 {
 	const struct vrb_qp_limits want = { .send_wr = (uint32_t)c->of->window + 1,

@@ -30,6 +30,4 @@ void cell_send(struct cell *c);
 /* cell_meet.c: addresses, readiness and the end, by MPI. */
 void cell_meet(struct cell *c);
 
-bool cell_is_over(struct cell *c);	/* stopped, or beyond its limit */
-
 #endif

@@ -14,7 +14,8 @@ validates() {
 	case $program in
 	pt2pt/rg_pairs)
 		# shellcheck disable=SC2046 # words are meant
-		launch 3 $program --soft $soft $([ -n "${RG_ON_HOSTS-}" ] || echo --nodes 3) -m 64K -W 4 -i 3 -x 1 -c
+		launch 3 $program --soft $soft $([ -n "${RG_ON_HOSTS-}" ] || echo --nodes 3) -m 64K -W 4 -i 3 -x 1 -c \
+			--patience 1000000
 		expect "$program" grep -Eq '^# validation: Pass, [1-9][0-9]* cells' "$out"
 		return
 		;;

@@ -122,7 +122,7 @@ launch 2 pt2pt/rg_verbs_reuse --soft ports=1 --buffer-count 4 -m 4K -W 16 -i 50 
 expect "bandwidths by the number of buffers recompute" recomputes 16 MB
 launch 3 pt2pt/rg_verbs_hotspot --soft ports=1 -m 4K -W 16 -i 50 -x 1 $kept
 expect "bandwidths by the number of slaves recompute" recomputes '\(16\|32\)' MB
-launch 4 pt2pt/rg_pairs --nodes 4 --soft ports=2 -m 64K -W 4 -i 20 -x 1 -z 50 $kept
+launch 4 pt2pt/rg_pairs --nodes 4 --soft ports=2 --patience 1000000 -m 64K -W 4 -i 20 -x 1 -z 50 $kept
 expect "pairs of nodes recompute" recomputes 4 MB
 expect "... in 24 rows" [ "$(grep -c '"type":"row"' "$work/s.jsonl")" -eq 24 ]
 

@@ -32,7 +32,7 @@ expect "rg_bibw: the kernel's devices" grep -q '^# fabric: kernel software, RoCE
 expect "rg_bibw: data" eval 'grep -q Pass "$out" && ! grep -q Fail "$out"'
 both_rails_sent 1000
 
-launch 4 pt2pt/rg_pairs -m 64K -W 2 -i 3 -x 1 -c
+launch 4 pt2pt/rg_pairs -m 64K -W 2 -i 3 -x 1 -c --patience 1000000
 expect "rg_pairs" [ "$rc" -eq 0 ]
 expect "rg_pairs: every cell" grep -q '^# validation: Pass, 24 cells' "$out"
 finish

@@ -18,7 +18,7 @@ for program in "rg_latency -m $small" "rg_bw -m $large -W 8" "rg_bibw -m $large 
 	launch 2 pt2pt/$program $ways $few
 	expect "$program" well
 done
-launch "$nodes" pt2pt/rg_pairs -m 64K -W 4 $few
+launch "$nodes" pt2pt/rg_pairs -m 64K -W 4 --patience 1000000 $few
 expect "rg_pairs" well
 # Below MPI.  A message of several packets that UC loses one of may stop Soft-RoCE's receiver.
 for program in "lat --op send" "lat --op write" "lat --op read --bidir" "lat --op fadd" \
