@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/batch_script.h"
@@ -43,6 +44,18 @@ static void put_remark(const char *word, FILE *out)
 }
 
 /* ---- The script ------------------------------------------------------------------------- */
+
+static void put_words(const char *text, FILE *out)
+{
+	char *copy = strdup(text), *rest = copy, *word;
+
+	while ((word = strsep(&rest, " ")))
+		if (*word) {
+			putc(' ', out);
+			put_word(word, out);
+		}
+	free(copy);
+}
 
 static void put_head(const struct batch_job *job, FILE *out)
 {
@@ -97,6 +110,8 @@ static void put_run(const struct batch_job *job, FILE *out)
 		fprintf(out, " --preset %s", job->preset);
 	if (job->launches)
 		fprintf(out, " --launches %u", job->launches);
+	if (job->run_words)
+		put_words(job->run_words, out);
 	if (job->program)
 		fputs(" --", out);
 	for (int i = 0; job->program && job->program[i]; i++) {

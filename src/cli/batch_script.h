@@ -14,6 +14,7 @@ struct batch_job {
 	const char *out;		/* directory; a relative one begins where sbatch is called */
 	const char *time, *partition, *account;		/* in Slurm's words; the last two may be NULL */
 	const char *preset;
+	const char *run_words;		/* further options of railgauge run, blanks between, or NULL */
 	char *const *program;		/* with its arguments, then NULL; NULL: the preset's programs */
 	unsigned nodes, ranks_per_node, repeats;
 	unsigned launches;		/* 0: the preset's */

@@ -17,7 +17,7 @@
 struct sbatch_values {
 	uint64_t nodes, ranks_per_node, repeats, launches;
 	int preset;
-	const char *time, *partition, *account, *out, *launcher;
+	const char *time, *partition, *account, *out, *launcher, *run;
 };
 
 /* The time limit of a preset is well above its budget. */
@@ -47,11 +47,11 @@ static int name_check(const char *text, char *why, size_t size)
 	return -EINVAL;
 }
 
-static int out_check(const char *text, char *why, size_t size)
+static int line_check(const char *text, char *why, size_t size)
 {
 	if (*text && !strchr(text, '\n'))
 		return 0;
-	snprintf(why, size, "no directory (accepted: a path)");
+	snprintf(why, size, "empty, or several lines (accepted: a line)");
 	return -EINVAL;
 }
 
@@ -85,12 +85,14 @@ static const struct opt rows[] = {
 	{ .name = "launches", .type = OPT_COUNT, AT(launches), .arg = "N", .min = 1,
 	  .max = 1000000, .help = "launches of each program; default: the preset's" },
 	{ .name = "out", .letter = 'o', .type = OPT_TEXT, AT(out), .arg = "DIR",
-	  .standard = "railgauge-campaign", .check = out_check,
+	  .standard = "railgauge-campaign", .check = line_check,
 	  .help = "directory of the campaign, of repeats one in it for each" },
 	{ .name = "launcher", .type = OPT_TEXT, AT(launcher), .arg = "COMMAND",
 	  .check = launcher_check,
 	  .help = "mpirun, srun (with the MPI library's --mpi), or a command with {n}; default: what "
 		  "serves the MPI library here" },
+	{ .name = "run", .type = OPT_TEXT, AT(run), .arg = "WORDS", .check = line_check,
+	  .help = "further options of railgauge run, blanks between: '--over native,stripe'" },
 	{ .name = NULL },
 };
 
@@ -115,7 +117,8 @@ static int print_script(const struct sbatch_values *v, int words, char **word, c
 		.argc = words, .argv = word, .railgauge = self, .launcher = launcher.command,
 		.launcher_why = launcher.why, .out = v->out, .partition = v->partition,
 		.account = v->account, .time = v->time ? v->time : preset_times[v->preset],
-		.preset = presets[v->preset].name, .program = program, .nodes = (unsigned)v->nodes,
+		.preset = presets[v->preset].name, .run_words = v->run,
+		.program = program, .nodes = (unsigned)v->nodes,
 		.ranks_per_node = (unsigned)v->ranks_per_node, .repeats = (unsigned)v->repeats,
 		.launches = (unsigned)v->launches,
 	};

@@ -72,6 +72,8 @@ for line in --nodes=4 --ntasks-per-node=3 --time=1-02:00 --partition=fast,slow -
 done
 says 'ranks=${SLURM_NTASKS:-12}'
 says '"$railgauge" run --out "$out" --launcher "$launcher" --ranks "$ranks" --preset paper --launches 20 &'
+written --run "--over native  -m 8:1K;x"
+says '"$railgauge" run --out "$out" --launcher "$launcher" --ranks "$ranks" --preset quick --over native -m '"'8:1K;x' &"
 written --preset standard
 says "#SBATCH --time=2:00:00"
 
@@ -82,7 +84,8 @@ refuses "no name of Slurm's" --account 'x
 touch y'
 refuses "--preset fast: unknown" --preset fast
 refuses "--launcher mpiexec -n 2: no place for the number of ranks (accepted: mpirun, srun" --launcher 'mpiexec -n 2'
-refuses "no directory" --out ''
+refuses "--out : empty, or several lines" --out ''
+refuses "--run : empty" --run ''
 
 # ---- The launcher ------------------------------------------------------------------------------
 

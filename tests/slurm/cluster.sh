@@ -24,6 +24,8 @@ patience=120
 out=$work/out err=$work/err
 : >"$out" >"$err"
 slurm_dir=$work/slurm jobs=$work/jobs
+# Of a campaign that takes seconds.
+quick='-m 64K:256K --over native,stripe'
 munge_pid=
 
 cluster_can_be() {

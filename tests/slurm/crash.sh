@@ -5,7 +5,7 @@
 . "$srcdir/tests/run-lib.sh"
 . "$srcdir/tests/slurm/cluster.sh"
 cluster
-campaign_script job.sh --out campaign --launches 3 --launcher mpirun
+campaign_script job.sh --out campaign --launches 3 --run "$quick" --launcher mpirun
 journal=$jobs/campaign/campaign.jsonl
 
 has_more() {

@@ -19,7 +19,7 @@ measured() {
 # campaign BUILD NAME LAUNCHER ARG...: from sbatch to report
 campaign() {
 	build=$1 name=$2
-	campaign_script $name.sh --out $name --launches 2 --launcher "$3"
+	campaign_script $name.sh --out $name --launches 2 --run "$quick" --launcher "$3"
 	submit -o $name.out $name.sh
 	comes_to "$name: the job ends" is_state $job COMPLETED FAILED CANCELLED TIMEOUT NODE_FAIL
 	cp "$jobs/$name.out" "$out" 2>/dev/null
@@ -36,7 +36,7 @@ if [ "$RG_MPI_FLAVOR" = openmpi ]; then
 fi
 
 build=$PWD
-campaign_script array.sh --out array --launches 1 --repeats 2 --launcher mpirun
+campaign_script array.sh --out array --launches 1 --run "$quick" --repeats 2 --launcher mpirun
 submit -o array.out array.sh
 comes_to "the array ends" is_state $job COMPLETED FAILED CANCELLED
 expect "its end" is_state $job COMPLETED

@@ -1,10 +1,10 @@
 #!/bin/sh
-# run.sh --out DIR --launcher COMMAND --ranks N --preset NAME [--launches N] - in place of `railgauge run`,
+# run.sh --out DIR --launcher COMMAND --ranks N --preset NAME --launches N -m SIZES - in place of `railgauge run`,
 # with its journal: three programs in turns, a line for each launch that has ended; resumes.
-launches=2
 while [ $# -gt 0 ]; do
 	case $1 in
 	--*) eval "${1#--}=\$2" ;;
+	-m) sizes=$2 ;;
 	esac
 	shift 2
 done
@@ -28,7 +28,7 @@ while [ $launch -lt "$launches" ]; do
 		record=records/$name.$(printf %03d $launch).jsonl
 		if ! grep -q "\"record\":\"$record\"" "$journal"; then
 			rm -f "$out/$record"
-			$(echo "$launcher" | sed "s/{n}/$ranks/") "$build/$program" --over native,stripe -m 64K:256K \
+			$(echo "$launcher" | sed "s/{n}/$ranks/") "$build/$program" --over "$over" -m "$sizes" \
 				--time-cap 0.1 --json "$out/$record" >"$out/$name.log" 2>&1 </dev/null 7>&- &
 			child=$!
 			wait $child

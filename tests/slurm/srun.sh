@@ -30,7 +30,7 @@ told() {
 # campaign BUILD NAME
 campaign() {
 	build=$1
-	campaign_script "$2.sh" --out "$2" --launches 1 --launcher srun
+	campaign_script "$2.sh" --out "$2" --launches 1 --run "$quick" --launcher srun
 	submit -o "$2.out" "$2.sh"
 	comes_to "$2: the job ends" is_state $job COMPLETED FAILED
 	cp "$jobs/$2.out" "$out"

@@ -4,7 +4,7 @@
 . "$srcdir/tests/run-lib.sh"
 . "$srcdir/tests/slurm/cluster.sh"
 cluster
-campaign_script job.sh --out campaign --launches 3 --launcher mpirun
+campaign_script job.sh --out campaign --launches 3 --run "$quick" --launcher mpirun
 
 # The journal grows, and no line of it changes, nor a record that it names.
 keep() {
