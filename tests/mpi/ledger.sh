@@ -30,9 +30,15 @@ rail_chunks() {
 # sized: messages of the program by size, and their bytes with those of collectives, which differ by algorithm.
 sized() {
 	awk '/^  messages of/ { on = 1; next }
-	     !on || /^  progress/ { on = 0; next }
+	     !on || /^  time in MPI/ { on = 0; next }
 	     { size = $(NF - 3); bytes += $NF; if ($(NF - 2)) text = text size ":" $(NF - 2) " " }
 	     END { print text bytes }' "$err"
+}
+
+# timed WORDS: so are the functions in which most time went, in order.
+timed() {
+	grep -A 1 '^  time in MPI: [0-9.]* % of [0-9.]* s from MPI_Init to MPI_Finalize, by rank [0-9.]* to [0-9.]* %;$' "$err" |
+		grep -q "^  of functions:$1"
 }
 
 known_ledger() {
@@ -54,6 +60,7 @@ known_ledger() {
 	expect "$1: MPI_Bcast" told Bcast 2 1000 0
 	expect "$1: no other function" [ "$(grep -c '^  MPI_' "$err")" -eq "$2" ]
 	expect "$1: what is not counted" grep -q 'nonblocking, persistent and neighbourhood coll' "$err"
+	expect "$1: time in MPI" timed '\( MPI_[A-Z][a-z_]* [0-9.]* %,\)\{5\} others [0-9.]* %$'
 	expect "$1: sizes: $(sized)" [ "$(sized)" = "8:1 32:5 64:3 128:3 1M:2 2098756" ]
 	# By both ends, 2 x 4 chunks of 1 MiB over two rails; the synchronous message has one.
 	expect "$1: functions, rails and both ends have the same sums: $(sums)" \
@@ -108,8 +115,10 @@ progress() {
 		END { exit !('"$1"') }' "$err"
 }
 launch 2 $exec --ledger -- measures/waits -n 300 -s 1 create-recv
+expect "a wait over rails: its time is in MPI" timed '.* MPI_Recv '
 expect "a wait over rails: a turn of the library in most rounds" progress "rounds > 0 && turns > rounds / 2"
 launch 2 $exec --ledger -- measures/waits -n 300 -s 1 fence
+expect "a wait in the library: its time is in MPI" timed '.* MPI_Win_fence '
 expect "a wait in the library: looks at rails" progress "looks > 0"
 
 # ---- The trace -----------------------------------------------------------------------------

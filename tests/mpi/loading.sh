@@ -13,6 +13,11 @@ calls_are() {
 	grep -Eq "^  $1 +$2 +[0-9]+ +0\$" "$err"
 }
 
+# time_names FUNCTION: it is one of those in which time went.
+time_names() {
+	grep -q "^  of functions:.* $1 " "$err"
+}
+
 # ---- What is looked up in the library alone ----
 # Each file is loaded once: the module, and a copy of it with RTLD_DEEPBIND.
 cp "$modules/loading_module.so" "$work/deep.so"
@@ -23,6 +28,7 @@ expect "pointers, a module and RTLD_DEEPBIND: all messages are right" \
 expect "pointers, a module and RTLD_DEEPBIND: all go over rails" calls_are MPI_Send 36
 launch 2 $over $program "$library"
 expect "pointers alone: over rails" calls_are MPI_Send 4
+expect "pointers alone: their time is not known" grep -q "^  time in MPI: none seen: " "$err"
 expect "pointers alone: the ledger is all there is to say" [ "$(ours loading)" -eq 1 ]
 
 python=$(command -v /usr/bin/python3 || command -v python3) || python=
@@ -30,6 +36,7 @@ python=$(command -v /usr/bin/python3 || command -v python3) || python=
 	launch 2 $over "$python" "$srcdir/tests/mpi/loading.py" "$library"
 	expect "ctypes: holds" [ "$(grep -c '^loading: rank . holds' "$out")" -eq 2 ]
 	expect "ctypes: over rails" calls_are MPI_Sendrecv 6
+	expect "ctypes: its time is in MPI" time_names MPI_Sendrecv
 }
 # Debian's is for Open MPI.
 if [ -n "$python" ] && ldd $("$python" -c 'import mpi4py; print(mpi4py.__path__[0])' 2>/dev/null)/MPI*.so \
@@ -43,6 +50,7 @@ comm.Sendrecv(bytearray([comm.rank + 1]) * 300000, other, 3, got, other, 3)
 assert got == bytearray([other + 1]) * 300000'
 	expect "mpi4py: ends well" [ "$rc" -eq 0 ]
 	expect "mpi4py: over rails" calls_are MPI_Sendrecv 2
+	expect "mpi4py: its time is in MPI" time_names MPI_Sendrecv
 	expect "mpi4py: told at both ends" [ "$(grep -c '^railgauge exec: 2 ranks, \|^railgauge exec: .* over 2 rails' \
 		"$err")" -eq 2 ]
 fi

@@ -69,7 +69,8 @@ tests_mpi_lost_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_lost_LDFLAGS = $(mpi_program_ldflags)
 tests_mpi_spawn_LDADD = $(MPI_LIBS)
 tests_mpi_known_calls_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
-tests_mpi_known_calls_LDFLAGS = $(mpi_program_ldflags)
+# Pointers to functions that the loader fills in and seals before the program begins.
+tests_mpi_known_calls_LDFLAGS = $(mpi_program_ldflags) -Wl,-z,relro,-z,now
 tests_mpi_beside_suite_SOURCES = tests/mpi/beside_suite.c tests/mpi/beside_turns.c \
 	tests/mpi/beside.h tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_beside_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)

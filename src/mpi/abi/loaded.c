@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <link.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -274,4 +276,167 @@ const char *loaded_redirect(const void *function, struct loaded_guard *guard)
 		redirect_one(&theirs, guard);
 	mprotect(at, bytes, protection);
 	return NULL;
+}
+
+/* ---- Functions put before -------------------------------------------------------------------- */
+
+#if __ELF_NATIVE_CLASS == 64
+#define SYMBOL_OF(info) ELF64_R_SYM(info)
+#else
+#define SYMBOL_OF(info) ELF32_R_SYM(info)
+#endif
+
+struct replace {
+	struct loaded_entry *entry;
+	int count;
+	bool failed;
+};
+
+static int entry_compare(const void *name, const void *entry)
+{
+	return strcmp(name, ((const struct loaded_entry *)entry)->name);
+}
+
+/* The entry of MPI_NAME or PMPI_NAME, or NULL. */
+static struct loaded_entry *entry_of(const struct replace *r, const char *name)
+{
+	name += *name == 'P';
+	if (strncmp(name, "MPI_", 4))
+		return NULL;
+	return bsearch(name + 4, r->entry, (size_t)r->count, sizeof(r->entry[0]), entry_compare);
+}
+
+/* Is the slot on a page that the loader has made read-only after it had filled it in? */
+static bool is_sealed(const struct object *o, ElfW(Addr) at, ElfW(Addr) page)
+{
+	for (int i = 0; i < o->segments; i++) {
+		const ElfW(Phdr) *s = &o->segment[i];
+		const ElfW(Addr) from = (o->base + s->p_vaddr) & ~(page - 1);
+		const ElfW(Addr) to = (o->base + s->p_vaddr + s->p_memsz) & ~(page - 1);
+
+		if (s->p_type == PT_GNU_RELRO && at >= from && at < to)
+			return true;
+	}
+	return false;
+}
+
+static void slot_replace(const struct object *o, struct replace *r, const void **slot, const void *with)
+{
+	const ElfW(Addr) page = (ElfW(Addr))sysconf(_SC_PAGESIZE);
+	void *at = (void *)((ElfW(Addr))slot & ~(page - 1));
+	const bool sealed = is_sealed(o, (ElfW(Addr))slot, page);
+
+	if (sealed && mprotect(at, page, PROT_READ | PROT_WRITE)) {
+		r->failed = true;
+		return;
+	}
+	__atomic_store_n(slot, with, __ATOMIC_RELEASE);
+	if (sealed)
+		mprotect(at, page, PROT_READ);
+}
+
+/* Pointers to the function that is replaced; one that is not yet looked up finds the new one. */
+static void slots_replace(const struct object *o, struct replace *r, const char *table, size_t bytes,
+			  size_t each)
+{
+	for (const char *end = table + bytes; table && each && table + each <= end; table += each) {
+		ElfW(Rel) relocation;	/* a RELA begins with one */
+		const struct loaded_entry *e;
+		const void **slot;
+
+		memcpy(&relocation, table, sizeof(relocation));
+		if (!SYMBOL_OF(relocation.r_info))
+			continue;
+		e = entry_of(r, o->names + o->symbol[SYMBOL_OF(relocation.r_info)].st_name);
+		slot = (const void **)(o->base + relocation.r_offset);
+		if (e && e->before && *slot == e->before)
+			slot_replace(o, r, slot, e->with);
+	}
+}
+
+static int object_replace(struct dl_phdr_info *info, size_t size, void *user)
+{
+	const char *table[2] = { NULL, NULL };	/* of data, of calls */
+	size_t bytes[2] = { 0, 0 }, each[2] = { 0, sizeof(ElfW(Rela)) };
+	const ElfW(Dyn) *d = NULL;
+	struct object o;
+
+	object_open(&o, info);
+	for (int i = 0; i < o.segments; i++)
+		if (o.segment[i].p_type == PT_DYNAMIC)
+			d = (const ElfW(Dyn) *)(o.base + o.segment[i].p_vaddr);
+	if (!d || !o.symbol || !o.names)
+		return 0;
+	for (; d->d_tag != DT_NULL; d++) {
+		switch (d->d_tag) {
+		case DT_RELA: case DT_REL: table[0] = pointer_of(&o, d->d_un.d_ptr); break;
+		case DT_RELASZ: case DT_RELSZ: bytes[0] = d->d_un.d_val; break;
+		case DT_RELAENT: case DT_RELENT: each[0] = d->d_un.d_val; break;
+		case DT_JMPREL: table[1] = pointer_of(&o, d->d_un.d_ptr); break;
+		case DT_PLTRELSZ: bytes[1] = d->d_un.d_val; break;
+		case DT_PLTREL:
+			each[1] = d->d_un.d_val == DT_RELA ? sizeof(ElfW(Rela)) : sizeof(ElfW(Rel));
+			break;
+		default: break;
+		}
+	}
+	for (int i = 0; i < 2; i++)
+		slots_replace(&o, user, table[i], bytes[i], each[i]);
+	return 0;
+}
+
+static ElfW(Sym) *named(const struct object *o, const char *before, const char *name)
+{
+	char whole[64];
+
+	snprintf(whole, sizeof(whole), "%s%s", before, name);
+	return function_of(o, whole);
+}
+
+/* The functions as a look-up finds them: the layer's, else the library's. */
+static void entries_find(const struct replace *r, const struct object *ours, const struct object *theirs)
+{
+	for (int i = 0; i < r->count; i++) {
+		struct loaded_entry *e = &r->entry[i];
+		const ElfW(Sym) *mine = named(ours, "MPI_", e->name), *s = mine;
+
+		if (!s)
+			s = named(theirs, "MPI_", e->name);
+		e->before = s ? (void *)((mine ? ours : theirs)->base + s->st_value) : NULL;
+	}
+}
+
+static bool symbols_replace(const struct replace *r, const struct object *o)
+{
+	static const char *const before[] = { "MPI_", "PMPI_" };
+	int protection;
+	size_t bytes;
+	void *at;
+
+	if (!pages_of(o, &at, &bytes, &protection) || mprotect(at, bytes, protection | PROT_WRITE))
+		return false;
+	for (int i = 0; i < r->count; i++)
+		for (size_t b = 0; b < sizeof(before) / sizeof(before[0]); b++) {
+			const struct loaded_entry *e = &r->entry[i];
+			ElfW(Sym) *s = e->before ? named(o, before[b], e->name) : NULL;
+
+			if (s && o->base + s->st_value == (ElfW(Addr))e->before)
+				s->st_value = (ElfW(Addr))e->with - o->base;
+		}
+	mprotect(at, bytes, protection);
+	return true;
+}
+
+const char *loaded_replace(const void *function, struct loaded_entry *entry, int count)
+{
+	struct replace r = { .entry = entry, .count = count };
+	struct object ours, theirs;
+
+	if (!object_with(here, &ours) || !object_with(function, &theirs))
+		return "an object has no GNU hash table";
+	entries_find(&r, &ours, &theirs);
+	if (!symbols_replace(&r, &ours) || !symbols_replace(&r, &theirs))
+		return strerror(errno);
+	dl_iterate_phdr(object_replace, &r);
+	return r.failed ? "pages cannot be written to" : NULL;
 }

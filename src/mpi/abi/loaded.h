@@ -26,6 +26,19 @@ struct loaded_guard {
 const char *loaded_redirect(const void *function, struct loaded_guard *guard);
 
 /*
+ * Put functions before those of MPI, for the rest of the process: in the pointers that objects have
+ * been linked with, and in the symbol tables of the layer and of the library, for objects and look-ups
+ * to come.  A call by a pointer that the program has looked up before goes past.  `function` is a
+ * function of the library.  NULL, or the reason why it is impossible here.
+ */
+struct loaded_entry {
+	const char *name;		/* without MPI_; the entries are in the order of strcmp */
+	const void *with;		/* the new function, for MPI_NAME and PMPI_NAME */
+	const void *before;		/* out: the layer's or the library's; NULL: there is none */
+};
+const char *loaded_replace(const void *function, struct loaded_entry *entry, int count);
+
+/*
  * The program's own search for functions of MPI ends at the layer.  A tool may come before the
  * layer.
  */

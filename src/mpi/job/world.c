@@ -34,6 +34,7 @@
 #include "mpi/type/dtype.h"
 #include "mpi/watch/call_count.h"
 #include "mpi/watch/call_table.h"
+#include "mpi/watch/call_time.h"
 #include "mpi/watch/sizes.h"
 #include "mpi/watch/tell.h"
 #include "mpi/watch/trace.h"
@@ -295,6 +296,15 @@ static void close_rails(void)
 	world_host_of = NULL;
 }
 
+static void ledger_start(void)
+{
+	const char *why = call_time_start();
+
+	calls_start();
+	if (why && layer.world_rank == 0)
+		rg_warn("ledger: without the time in MPI: %s", why);
+}
+
 int railmpi_open(void)
 {
 	int rc, *tag_ub, found;
@@ -329,7 +339,7 @@ int railmpi_open(void)
 		layer_stop_progress();
 		close_rails();
 	} else if (world_settings.ledger) {
-		calls_start();
+		ledger_start();
 	}
 	return rc;
 }
@@ -434,6 +444,7 @@ void world_stop(void)
 		nothing_to_tell();
 		return;
 	}
+	call_time_stop();
 	/* Our sends must be gone and the others' answered before anything is taken down. */
 	layer_enter();
 	while (rail_busy(layer.rails))

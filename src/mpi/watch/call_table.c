@@ -18,6 +18,7 @@
 #include "mpi/job/options.h"
 #include "mpi/job/progress.h"
 #include "mpi/watch/call_count.h"
+#include "mpi/watch/call_time.h"
 #include "mpi/watch/sizes.h"
 #include "rail/rail.h"
 #include "util/err.h"
@@ -47,6 +48,7 @@ struct sums {
 	struct { uint64_t buffers, bytes, refused; } mapped;
 	struct { uint64_t rounds, turns, looks, thread_looks; } progress;
 	struct sizes sizes;
+	struct call_times times;
 };
 
 static int ledger_rail(int r)
@@ -202,7 +204,8 @@ static void rest_print(FILE *f)
 	fprintf(f, "\n");
 }
 
-static void all_print(const struct sums *s)
+/* least, most: call_time_part of the ranks. */
+static void all_print(const struct sums *s, uint64_t least, uint64_t most)
 {
 	size_t length = 0, at = 0;
 	char *text = NULL;
@@ -216,6 +219,7 @@ static void all_print(const struct sums *s)
 	calls_print(f, s);
 	rails_print(f, s);
 	sizes_print(f, &s->sizes);
+	call_time_print(f, &s->times, layer.world_size, least, most);
 	mapped_print(f, s);
 	progress_print(f, s);
 	rest_print(f);
@@ -228,6 +232,7 @@ static void all_print(const struct sums *s)
 void call_table_end(bool together)
 {
 	static struct sums mine, all;
+	uint64_t part[2], most[2] = { 0, 0 };
 
 	if (!calls_counted)
 		return;
@@ -242,8 +247,12 @@ void call_table_end(bool together)
 	mapped_sum(&mine);
 	progress_sum(&mine);
 	sizes_read(&mine.sizes);
+	call_time_read(&mine.times);
+	part[0] = call_time_part(&mine.times);
+	part[1] = UINT64_MAX - part[0];
 	native.Reduce(&mine, &all, sizeof(mine) / sizeof(uint64_t), MPI_UINT64_T, MPI_SUM, 0,
 		      MPI_COMM_WORLD);
+	native.Reduce(part, most, 2, MPI_UINT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
 	if (layer.world_rank == 0)
-		all_print(&all);
+		all_print(&all, UINT64_MAX - most[1], most[0]);
 }
