@@ -15,18 +15,22 @@ place=$work/verbs
 mkdir "$place" || exit 99
 ln .libs/libsofthca.so.0.0.0 "$place/libibverbs.so.1" 2>/dev/null ||
 	cp .libs/libsofthca.so.0.0.0 "$place/libibverbs.so.1" || exit 99
-SOFTHCA_FABRIC=adapters.$$
 export SOFTHCA_FABRIC
+launches=0
 
+# A job that is ended leaves its fabric for a while.
 on() {
 	spec=$1 ranks=$2
 	shift 2
+	launches=$((launches + 1))
+	SOFTHCA_FABRIC=adapters.$$.$launches
 	launch "$ranks" sh "$srcdir/tests/adapters/as.sh" "$place" "$spec" "$@"
 }
 
 conforms() {
 	spec=$1
 	shift
+	SOFTHCA_FABRIC=conforms.$$
 	env LD_LIBRARY_PATH="$place" SOFTHCA_EXPOSE=1 SOFTHCA_SPEC="$spec" \
 		./tests/conformance/conformance --except longest --seed "${RG_SEED:-1}" "$@" >"$out" 2>"$err"
 	rc=$?

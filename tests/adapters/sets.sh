@@ -2,7 +2,7 @@
 # sets.sh - the conformance list, and a program of each layer, under the personality of each adapter
 # that like= names; hosts of two kinds, too.  RG_LONG=1: all of the list.
 . "$srcdir/tests/adapters/adapters.sh"
-share="--share 6"
+share="--share 8"
 [ -z "${RG_LONG-}" ] || share=
 short="--time-cap 50ms --iterations 200 --warmup 10"
 
@@ -16,6 +16,8 @@ program() {
 		expect "$name, $label: the reason" refuses "cannot make a queue pair for datagrams"
 	else
 		expect "$name, $label" passes
+		[ "$label" = exec ] ||
+			expect "$name, $label: by the adapter" grep -q 'in place of libibverbs' "$out"
 	fi
 }
 

@@ -163,6 +163,16 @@ static const struct hca_link_operations *link_to(const struct hca_fabric *f, uin
 	return address == HCA_ADDRESS_REMOTE || f->wire_always ? f->wire : f->link;
 }
 
+/* The peer's adapter places what arrives; a wire's does in order. */
+static void set_late(struct hca_qp *qp)
+{
+	uint32_t port;
+
+	qp->late = qp->conn.address != HCA_ADDRESS_REMOTE &&
+		   hca_personality_at(&qp->fabric->spec, qp->conn.address, &port)->late;
+	qp->sq.short_max = qp->operations & 1u << IBV_WR_RDMA_WRITE && !qp->late ? qp->sq.inline_max : 0;
+}
+
 /* The address of the peer; a connected queue pair keeps its link. */
 static int set_address(struct hca_qp *qp, const struct ibv_ah_attr *ah, bool connected)
 {
@@ -182,6 +192,7 @@ static int set_address(struct hca_qp *qp, const struct ibv_ah_attr *ah, bool con
 		return EHOSTUNREACH;
 	qp->link = link;
 	qp->conn.address = address;
+	set_late(qp);
 	return 0;
 }
 

@@ -69,7 +69,7 @@ const struct hca_key hca_keys[] = {
 	  "ibv_query_qp_data_in_order: yes of untimed memory, never, or in RTS and SQD only",
 	  HCA_OF_NODE, "memory|never|rts" },
 	{ "place", HCA_KIND_WORD, TRAIT(late), 0, 0, 0, false, "order or late",
-	  "late: the end of a message lands before its begin, the completion after both",
+	  "late: the end of a message that arrives lands before its begin, the completion after both",
 	  HCA_OF_NODE, "order|late" },
 	{ "srq", HCA_KIND_COUNT, TRAIT(srqs), HCA_SRQS_MAX, 0, HCA_SRQS_MAX, false, "0 to 65536",
 	  "shared receive queues per process and adapter; 0: the adapter has none", OF_NODE },

@@ -79,7 +79,7 @@ static void grant(struct hca_qp *qp, const struct ibv_qp_cap *asked, bool shared
 	sq->inline_max = qp->datagram ? hca_port_mtu(qp->fabric, 0) : HCA_INLINE_GRANT;
 	if (sq->inline_max < asked->max_inline_data || p->inline_max != HCA_NONE)
 		sq->inline_max = asked->max_inline_data;
-	sq->short_max = qp->operations & 1u << IBV_WR_RDMA_WRITE && !qp->late ? sq->inline_max : 0;
+	sq->short_max = qp->operations & 1u << IBV_WR_RDMA_WRITE ? sq->inline_max : 0;
 	rq->depth = shared ? 1 : hca_pow2(asked->max_recv_wr);
 	rq->mask = rq->depth - 1;
 	rq->stride = hca_rq_stride(shared ? 0 : asked->max_recv_sge, &rq->sge_max);
@@ -275,7 +275,6 @@ int hca_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct hca_qp *
 	qp->reliable = init->qp_type == IBV_QPT_RC;
 	fill_base(qp, pd, init);
 	qp->operations = operations(personality_of(qp), init->qp_type);
-	qp->late = personality_of(qp)->late;
 	grant(qp, &init->cap, init->srq || qp->datagram);
 	rc = qp_make_queues(qp);
 	if (!rc)

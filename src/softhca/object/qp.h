@@ -165,7 +165,7 @@ struct hca_qp {
 	struct hca_lock lock;
 	bool fast;			/* RTS, untimed, nothing waiting, path clear */
 	bool signal_all;
-	bool late;			/* messages land from their end on */
+	bool late;			/* messages land at the peer from their end on */
 	bool datagram;			/* UD */
 	bool last_told;			/* in error, IBV_EVENT_QP_LAST_WQE_REACHED raised */
 	bool reliable;			/* RC: acknowledged, retried, or an error */
