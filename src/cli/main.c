@@ -11,8 +11,8 @@
 #include "cli/exec.h"
 #include "cli/report.h"
 #include "cli/reproduce.h"
-#include "cli/sbatch.h"
 #include "cli/run.h"
+#include "cli/sbatch.h"
 #include "cli/show.h"
 #include "cli/topo.h"
 #include "util/err.h"
@@ -25,8 +25,8 @@ static const struct cli_command commands[] = {
 	{ "exec", "run an MPI program, unmodified, over rails", cli_exec },
 	{ "report", "print results again and draw them", cli_report },
 	{ "reproduce", "repeat experiments of papers and compare the values", cli_reproduce },
-	{ "sbatch", "print a batch script for Slurm that runs a campaign", cli_sbatch },
 	{ "run", "run a campaign of launches, or tell whether rails speed up a program", cli_run },
+	{ "sbatch", "print a batch script for Slurm that runs a campaign", cli_sbatch },
 	{ "show", "print the medians of result files as a table, CSV or LaTeX", cli_show },
 	{ "topo", "show rails, the devices near them and their limits, of one node or a job's", cli_topo },
 	{ NULL },

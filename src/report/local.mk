@@ -40,7 +40,7 @@ dist-hook:
 	sed -n 's/^#define RG_BUILD_COMMIT "\(.*\)"/\1/p' build-info.h > $(distdir)/COMMIT
 
 if HAVE_CMOCKA
-REPORT_UNITS = tests/report/test_app tests/report/test_campaign tests/report/test_campaign tests/report/test_citable tests/report/test_experiment tests/report/test_report \
+REPORT_UNITS = tests/report/test_app tests/report/test_campaign tests/report/test_citable tests/report/test_experiment tests/report/test_report \
 	tests/report/test_matrix tests/report/test_merge tests/report/test_reader tests/stats/test_pilot
 check_PROGRAMS += $(REPORT_UNITS)
 TESTS += $(REPORT_UNITS)
