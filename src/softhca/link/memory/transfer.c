@@ -2,7 +2,6 @@
  * transfer.c - carrying out a work request: check both ends, move the bytes,
  * complete the peer's receive.
  */
-#include <sched.h>
 
 #include "softhca/base/maps.h"
 #include "softhca/link/memory/atomic.h"
@@ -16,6 +15,7 @@
 #include "softhca/object/device.h"
 #include "softhca/object/loss.h"
 #include "softhca/object/mw.h"
+#include "util/clock.h"
 
 /* ---- The peer ------------------------------------------------------------ */
 
@@ -165,7 +165,7 @@ static int copy_late(struct hca_qp *qp, uint32_t bytes)
 	const uint32_t half = bytes / 2;
 	int rc = hca_copy(m->to->peer, m, HCA_TO_REMOTE, m->done + half, bytes - half, false);
 
-	sched_yield();
+	rg_yield();
 	return rc || !half ? rc : hca_copy(m->to->peer, m, HCA_TO_REMOTE, m->done, half, false);
 }
 
