@@ -40,6 +40,17 @@ static double least_slow(const struct bench_job *job)
 	return job->where.fabric.hardware ? 0 : 1;
 }
 
+/* Have rails the same nominal rate?  Then one of them is not to be slower than another. */
+static bool are_alike(const struct bench_job *job)
+{
+	const struct railmpi_fabric *f = &job->where.fabric;
+
+	for (int r = 1; r < f->rail_count; r++)
+		if (f->rail[r].rate_bytes_per_s != f->rail[0].rate_bytes_per_s)
+			return false;
+	return true;
+}
+
 /* Rank 0's part. */
 static int lead(struct bench_job *job)
 {
@@ -48,7 +59,7 @@ static int lead(struct bench_job *job)
 	const struct accept_shape shape = {
 		.nodes = job->where.node_count, .rails = acc->rails,
 		.rounds = acceptance_rounds(job), .seed = UINT64_C(0x5261696c),
-		.alike = true, .least = least_slow(job), .leaf = leaf, .missing = acc->missing,
+		.alike = are_alike(job), .least = least_slow(job), .leaf = leaf, .missing = acc->missing,
 	};
 
 	acc->a = bench_must(accept_new(&shape));
