@@ -44,7 +44,7 @@ cluster_munge() {
 	mkdir -p "$slurm_dir/munge/log" "$slurm_dir/etc" "$slurm_dir/state" "$slurm_dir/spool/host0" \
 		"$slurm_dir/spool/host1" "$jobs"
 	(umask 077 && head -c 128 /dev/urandom >"$slurm_dir/munge/key")
-	munged --foreground --socket="$slurm_dir/munge/socket" --key-file="$slurm_dir/munge/key" \
+	setpriv --pdeathsig TERM munged --foreground --socket="$slurm_dir/munge/socket" --key-file="$slurm_dir/munge/key" \
 		--pid-file="$slurm_dir/munge/pid" --log-file="$slurm_dir/munge/log/munged.log" \
 		--seed-file="$slurm_dir/munge/log/seed" >"$slurm_dir/munge/log/out" 2>&1 8>&- 9>&- &
 	munge_pid=$!
@@ -137,7 +137,7 @@ cluster() {
 	}
 }
 
-# Jobs first: their processes on the hosts end with these.
+# slurmctld, slurmd and all that they have started end with the hosts.
 cluster_end() {
 	[ -n "$munge_pid" ] || return 0
 	kill $munge_pid 2>/dev/null
