@@ -39,7 +39,7 @@ static char *file_of(const struct run_launches *r, const struct run_item *item, 
 static bool is_whole(const struct run_launches *r, const struct run_item *item)
 {
 	char *path = file_of(r, item, ".jsonl");
-	bool whole = path && run_record_is_whole(path, run_base_name(program_of(r, item)));
+	bool whole = path && run_record_is_whole(path, program_of(r, item));
 
 	free(path);
 	return whole;
@@ -184,7 +184,7 @@ static int record_write(const struct run_launches *r, const struct run_item *ite
 			double seconds)
 {
 	char *path = file_of(r, item, ".jsonl");
-	int rc = path ? run_record_write(path, run_base_name(program_of(r, item)), words, seconds) :
+	int rc = path ? run_record_write(path, program_of(r, item), words, seconds) :
 		-ENOMEM;
 
 	free(path);
