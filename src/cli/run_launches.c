@@ -39,7 +39,7 @@ static char *file_of(const struct run_launches *r, const struct run_item *item, 
 static bool is_whole(const struct run_launches *r, const struct run_item *item)
 {
 	char *path = file_of(r, item, ".jsonl");
-	bool whole = path && run_record_is_whole(path, run_base_name(program_of(r, item)));
+	bool whole = path && run_record_is_whole(path, program_of(r, item));
 
 	free(path);
 	return whole;
@@ -184,7 +184,7 @@ static int record_write(const struct run_launches *r, const struct run_item *ite
 			double seconds)
 {
 	char *path = file_of(r, item, ".jsonl");
-	int rc = path ? run_record_write(path, run_base_name(program_of(r, item)), words, seconds) :
+	int rc = path ? run_record_write(path, program_of(r, item), words, seconds) :
 		-ENOMEM;
 
 	free(path);
@@ -270,15 +270,16 @@ static int item_run(struct run_launches *r, size_t i, int in_a_row)
 {
 	const struct run_item *item = &r->plan->item[i];
 	double seconds;
-	int rc = launch(r, item, &seconds), code = rc < 0 ? 128 : rc;
-	bool whole = rc == 0 && is_whole(r, item);
+	int rc = launch(r, item, &seconds), code = 0;
+	/* A launch may have been ended after its record was. */
+	bool whole = (rc == 0 || rc == -EINTR) && is_whole(r, item);
 
 	if (!whole && stop)
 		return -EINTR;
 	if (rc == NO_COMMAND)
 		return cannot_start(r);
-	if (!whole && code == 0)
-		code = RG_EXIT_FAULT;
+	if (!whole)
+		code = rc > 0 ? rc : RG_EXIT_FAULT;
 	if (run_journal_add(r->journal, launch_record(r, i, code, seconds)))
 		return -EIO;
 	if (!whole)

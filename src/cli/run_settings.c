@@ -113,17 +113,16 @@ static int check_with(const char *text, char *why, size_t why_size)
 	return -EINVAL;
 }
 
-/* A build's texts, for as long as the process lives. */
-static int build_fill(const char *text, struct run_build *b)
+/* The i-th build; its texts are as old as the process. */
+static void build_fill(const char *text, int i, struct run_build *b)
 {
+	static char names[RUN_BUILDS_MAX][BUILD_NAME_MAX + 1], dirs[RUN_BUILDS_MAX][PATH_MAX];
 	const char *equals = strchr(text, '=');
-	char *name = strndup(text, (size_t)(equals - text)), *dir = NULL;
+	bool settings = is_settings(equals + 1) || !realpath(equals + 1, dirs[i]);
 
-	if (!is_settings(equals + 1))
-		dir = realpath(equals + 1, NULL);
-	*b = (struct run_build){ .name = name, .dir = dir ? dir : "", .over = "",
-				 .settings = dir ? "" : equals + 1 };
-	return name ? 0 : -ENOMEM;
+	snprintf(names[i], sizeof(names[i]), "%.*s", (int)(equals - text), text);
+	*b = (struct run_build){ .name = names[i], .dir = settings ? "" : dirs[i], .over = "",
+				 .settings = settings ? equals + 1 : "" };
 }
 
 static int builds_fill(const struct opt_texts *with, struct run_settings *s)
@@ -132,7 +131,7 @@ static int builds_fill(const struct opt_texts *with, struct run_settings *s)
 
 	s->builds = with->count;
 	for (int i = 0; i < with->count && !rc; i++) {
-		rc = build_fill(with->item[i], &s->build[i]);
+		build_fill(with->item[i], i, &s->build[i]);
 		for (int k = 0; k < i && !rc; k++)
 			if (strcmp(s->build[i].name, s->build[k].name) == 0) {
 				rg_error("--with %s: the same name twice (accepted: a name for each)",
@@ -216,14 +215,15 @@ static const char *text_of(const json_t *record, const char *member, const char 
 	return text ? text : otherwise;
 }
 
-/* The words of an unknown program; for as long as the process lives. */
+/* The words of an unknown program, which are as old as the process. */
 static char *const *argv_of(const json_t *before)
 {
 	const json_t *program = json_array_get(json_object_get(before, "programs"), 0), *word;
 	const json_t *options = json_object_get(program, "options");
-	char **argv = calloc(json_array_size(options) + 2, sizeof(argv[0]));
+	static char **argv;
 	size_t i;
 
+	argv = calloc(json_array_size(options) + 2, sizeof(argv[0]));
 	if (!argv)
 		return NULL;
 	argv[0] = strdup(text_of(program, "name", ""));

@@ -338,6 +338,7 @@ expect "... medians" [ "$(grep -c '^\(native\|single\|stripe\)  *6  *[0-9.e-]*  
 expect "... an answer" grep -q '^striping \(helps\|harms\|does not help\): [-0-9.e]* % \[[-0-9.e]*, [-0-9.e]*\] less time than over one rail$' "$out"
 expect "... and why" grep -qx 'why striping cannot help: no message above 8K; one PCIe slot: all rails share 0000:01:00, 31.5 GB/s' "$out"
 expect "... records" grep -q '"quantity": *"wall time"' "$work/program/records/stripe.plain.005.jsonl"
+expect "... of the journal's program" grep -q "\"program\": *\"$work/plain\"" "$work/program/records/stripe.plain.005.jsonl"
 cp "$work/program/summary.txt" "$work/summary"
 export HWLOC_XMLFILE="$srcdir/tests/topo/slot.xml"
 again program
