@@ -9,7 +9,7 @@
 
 #include "cli/gather_mpi.h"
 
-enum { TAG = 1, STEP = 1 << 16 };
+enum { TAG = 1, DONE = 2, STEP = 1 << 16 };
 
 static void *must(void *memory)
 {
@@ -54,6 +54,24 @@ static void line_receive(int rank)
 	free(text);
 }
 
+/*
+ * Rank 0 answers each rank, which waits for it.  MPICH on UCX over TCP ends a connection in MPI_Finalize
+ * by an exchange with its other end, which no longer takes part if it waits for the launcher there.
+ */
+static void gather(int rank, int size, const char *text, int bytes)
+{
+	if (rank) {
+		MPI_Send(text, bytes, MPI_CHAR, 0, TAG, MPI_COMM_WORLD);
+		MPI_Recv(NULL, 0, MPI_CHAR, 0, DONE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		return;
+	}
+	line_write(text, bytes);
+	for (int i = 1; i < size; i++)
+		line_receive(i);
+	for (int i = 1; i < size; i++)
+		MPI_Send(NULL, 0, MPI_CHAR, i, DONE, MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
 	int rank, size, bytes, wrong;
@@ -65,12 +83,7 @@ int main(int argc, char **argv)
 	wrong = argc != 2 || size != atoi(argv[1]);
 	if (!wrong) {
 		text = text_read(&bytes);
-		if (rank)
-			MPI_Send(text, bytes, MPI_CHAR, 0, TAG, MPI_COMM_WORLD);
-		else
-			line_write(text, bytes);
-		for (int i = 1; !rank && i < size; i++)
-			line_receive(i);
+		gather(rank, size, text, bytes);
 		free(text);
 	}
 	MPI_Finalize();
