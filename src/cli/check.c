@@ -191,7 +191,7 @@ static json_t *kept_counters(const json_t *kept)
 }
 
 /*
- * Read everything.  Ranks of a job besides the first only bring their node: they read no file, and
+ * Read everything.  Ranks of a job other than the first only bring their node: they read no file, and
  * m->nodes is NULL.
  */
 static int material_read(const struct check_values *v, const struct check_rules *rules, char **path,
