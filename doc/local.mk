@@ -31,6 +31,7 @@ man/railgauge-%.1: src/cli/%.c src/util/cmdline.c | src/cli/railgauge$(EXEEXT)
 		--name="`./src/cli/railgauge $* --help | $(SUMMARY)`" ./src/cli/railgauge && \
 	sed -i "s/^railgauge .- /railgauge-$* \\\\- /; s/^\.TH RAILGAUGE /.TH RAILGAUGE-`\
 		echo $* | tr a-z A-Z` /" $@
+man/railgauge-check.1: src/cli/check_rules.c
 man/railgauge.1: src/cli/main.c | src/cli/railgauge$(EXEEXT)
 	$(AM_V_GEN)$(HELP2MAN_RUN) --name='what several network rails bring to MPI' \
 		./src/cli/railgauge

@@ -17,7 +17,7 @@ run() {
 run install
 for name in bin/rg_bw bin/rg_is bin/rg_ft bin/rg_tune bin/railgauge bin/softhca lib/libsofthca.so.0 lib/librail.so.0 \
 	lib/softhca/libibverbs.so.1 lib/softhca/softhca-files.so include/softhca.h include/rail.h include/railmpi.h include/rail/ledger.h \
-	railgauge/railgauge-result.schema.json experiments/p1.json man1/railgauge-reproduce.1 man1/railgauge-show.1 man1/rg_bw.1 man1/softhca.1 man7/libsofthca.7 pkgconfig/libsofthca.pc pkgconfig/librail.pc examples/rail_example.c; do
+	railgauge/railgauge-result.schema.json experiments/p1.json reframe/railgauge.py man1/railgauge-check.1 man1/railgauge-reproduce.1 man1/railgauge-show.1 man1/rg_bw.1 man1/softhca.1 man7/libsofthca.7 pkgconfig/libsofthca.pc pkgconfig/librail.pc examples/rail_example.c; do
 	# Links are followed.
 	find "$root" -path "*/$name" -exec test -s '{}' ';' -print | grep -q . || {
 		echo "FAIL: no $name"
@@ -33,6 +33,20 @@ said=$(RAILGAUGE_DATA= "$railgauge" reproduce p1 --list 2>&1) ||
 	echo "FAIL: railgauge reproduce p1 --list: $said"
 	failed=1
 }
+# Its helper is in libexecdir as seen from bindir: alone it finds no job of two.
+said=$(OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 "$railgauge" topo --soft ideal 2>&1)
+helper=$(find "$root" -name "railgauge-gather-$RG_MPI_FLAVOR")
+case $RG_MPI_FLAVOR:$said in
+openmpi:*" but not for $(realpath "$(dirname "$railgauge")")/"*"/$(basename "$helper"): "*) ;;
+mpich:*) [ -x "$helper" ] || {
+	echo "FAIL: no railgauge-gather-mpich"
+	failed=1
+} ;;
+*)
+	echo "FAIL: railgauge topo in a job: $said"
+	failed=1
+	;;
+esac
 # Its libraries are in libdir as seen from bindir, wherever both are.
 if [ "${RG_SANITIZE:-no}" = no ]; then
 	layer=$(find "$root" -name 'librailmpi-*.so.0')

@@ -437,6 +437,9 @@ static void judge_rail(struct trial *t)
 		if (isnan(is))
 			find(t, text_of(value, "node"), text_of(value, "rail"), "%s nothing",
 			     text_of(value, "side"));
+		else if (median == 1 && is < t->rule->value)
+			find(t, text_of(value, "node"), text_of(value, "rail"), "%s %.2f of the median",
+			     text_of(value, "side"), is);
 		else if (!(is >= t->rule->value * median))
 			find(t, text_of(value, "node"), text_of(value, "rail"),
 			     "%s %.2f MB/s, %.2f of the median %.2f", text_of(value, "side"), is,

@@ -17,7 +17,7 @@ struct check_facts {
 	 *	{"stripe": [{"of", "stripe", "single", "rails"}],
 	 *	 "rail": [{"node", "rail", "side": "sends" or "receives", "value", "median"}],
 	 *	 "medians": [{"of", "was", "is", "worse": fraction, below 0: better}]}
-	 * value null: nothing came through.
+	 * value null: nothing came through; median 1: value is a share.
 	 */
 	const json_t *measured;
 };

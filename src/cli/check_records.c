@@ -164,6 +164,30 @@ static double usual(const struct ends *e, const double *value, int way)
 	return median;
 }
 
+/* One direction of a port, as a share of its rail's level: null, or 0: nothing came through. */
+static void side_add(json_t *list, const json_t *node, const json_t *port, const char *side,
+		     const char *member)
+{
+	const double share = json_number_value(json_object_get(port, member));
+
+	json_array_append_new(list, json_pack("{s:O*, s:O*, s:s, s:o, s:f}",
+		"node", json_object_get(node, "host"), "rail", json_object_get(port, "port"),
+		"side", side, "value", share > 0 ? json_real(share) : json_null(), "median", 1.0));
+}
+
+/* rg_pairs that accuses: shares of the rail's level, without the partners' effects. */
+static void shares_add(json_t *list, const json_t *acceptance)
+{
+	json_t *node, *port;
+	size_t i, j;
+
+	json_array_foreach(json_object_get(acceptance, "nodes"), i, node)
+		json_array_foreach(json_object_get(node, "ports"), j, port) {
+			side_add(list, node, port, "sends", "sending");
+			side_add(list, node, port, "receives", "receiving");
+		}
+}
+
 static int ends_add(json_t *list, const struct report_files *files, int group,
 		    const struct report_file *first)
 {
@@ -171,8 +195,13 @@ static int ends_add(json_t *list, const struct report_files *files, int group,
 	struct ends e = { files, group, first, (int)json_array_size(json_object_get(matrix, "names")),
 			  (int)json_array_size(json_object_get(first->run, "ways")) };
 	const int count = e.ways * e.nodes * 2;
+	const json_t *acceptance = json_object_get(first->end, "acceptance");
 	double *value;
 
+	if (acceptance) {
+		shares_add(list, acceptance);
+		return 0;
+	}
 	if (!matrix || first->metric != REPORT_BANDWIDTH || !count)
 		return 0;
 	value = malloc((size_t)count * sizeof(*value));

@@ -213,6 +213,25 @@ expect "a slow cell: both of its ends, in their directions" is_output <<-END
 	           node 'c' r1: sends 752.00 MB/s, 0.75 of the median 1000.75
 	fail: node a r1: receives 751.50 MB/s, 0.75 of the median 1000.75, and 1 more
 END
+# A record with each node's shares: one port is slow in one direction, one is down.
+{
+	sed '/"type":"end"/d' "$work/pairs/pairs.jsonl"
+	end_record 12 ',"acceptance":{"nodes":[
+{"name":"n1","host":"n1","ports":[{"rail":"single:0","port":"r0","sending":1.0,"receiving":0.98}]},
+{"name":"n2","host":"n2","ports":[{"rail":"single:0","port":"r0","sending":0.88,"receiving":0.96}]},
+{"name":"n3","host":"n3","ports":[{"rail":"single:0","port":"r0","sending":0,"receiving":null}]}]}' |
+		tr -d '\n'
+	echo
+} >"$work/shares.jsonl"
+check --rules rail shares.jsonl
+expect "shares: exit code 1" [ $rc -eq 1 ]
+expect "shares: the slow direction, the port that is down" is_output <<-END
+	FAIL     rail >= 0.95 x median (6 judged)
+	           n2 r0: sends 0.88 of the median
+	           n3 r0: sends nothing
+	           n3 r0: receives nothing
+	fail: n2 r0: sends 0.88 of the median, and 2 more
+END
 refuses "the records have no rows of nodes' rails" --rules rail good
 refuses "the records have no rows of a bandwidth of single and stripe" --rules stripe pairs
 head -c 700 "$work/good/bw.jsonl" >"$work/torn.jsonl"
