@@ -2,9 +2,8 @@
  * transfer.c - carrying out a work request: check both ends, move the bytes,
  * complete the peer's receive.
  */
-#include <sched.h>
-
 #include "softhca/base/maps.h"
+#include "util/clock.h"
 #include "softhca/link/memory/atomic.h"
 #include "softhca/link/memory/connect.h"
 #include "softhca/link/memory/copy.h"
@@ -165,7 +164,7 @@ static int copy_late(struct hca_qp *qp, uint32_t bytes)
 	const uint32_t half = bytes / 2;
 	int rc = hca_copy(m->to->peer, m, HCA_TO_REMOTE, m->done + half, bytes - half, false);
 
-	sched_yield();
+	rg_yield();
 	return rc || !half ? rc : hca_copy(m->to->peer, m, HCA_TO_REMOTE, m->done, half, false);
 }
 
