@@ -27,7 +27,8 @@ libsofthca_core_la_SOURCES += src/softhca/model/fidelity.c src/softhca/model/fid
 	src/softhca/model/spec.h src/softhca/model/spec_describe.c src/softhca/model/text.h \
 	src/softhca/model/fraction.c src/softhca/model/fraction.h src/softhca/model/like.c \
 	src/softhca/model/personality.c src/softhca/model/personality.h \
-	src/softhca/model/spec_key.h src/softhca/model/spec_keys.c src/softhca/model/spec_value.c
+	src/softhca/model/spec_key.h src/softhca/model/spec_keys.c \
+	src/softhca/model/spec_number.c src/softhca/model/spec_value.c
 libsofthca_core_la_SOURCES += src/softhca/object/address.c src/softhca/object/ah.c src/softhca/object/ah.h \
 	src/softhca/object/wakeup.c src/softhca/object/wakeup.h src/softhca/object/channel.c \
 	src/softhca/object/channel.h src/softhca/object/cq.c src/softhca/object/cq.h \

@@ -20,8 +20,9 @@ static const char *locked_limit(char *buf, size_t size)
 	return buf;
 }
 
-/* The first number that is beyond what the device has; false: none is. */
-static bool beyond(const struct vrb_adapter *a, const struct vrb_qp_limits *want, char *buf, size_t size)
+/* The first number that is beyond what the device has, which 0 does not tell; false: none is. */
+static bool beyond(const struct vrb_adapter *a, const struct vrb_qp_limits *want, char *buf,
+		   size_t size)
 {
 	const struct {
 		const char *what;
@@ -35,7 +36,7 @@ static bool beyond(const struct vrb_adapter *a, const struct vrb_qp_limits *want
 	};
 
 	for (size_t i = 0; i < sizeof(limit) / sizeof(*limit); i++)
-		if (limit[i].has >= 0 && limit[i].want > (uint32_t)limit[i].has) {
+		if (limit[i].has > 0 && limit[i].want > (uint32_t)limit[i].has) {
 			snprintf(buf, size, "%u %s needed, the device has %d", limit[i].want,
 				 limit[i].what, limit[i].has);
 			return true;
@@ -70,7 +71,7 @@ const char *vrb_cq_refused(const struct vrb_adapter *adapter, uint32_t entries, 
 
 	while (room < (uint64_t)entries + 1)
 		room *= 2;
-	if (adapter->attr.max_cqe >= 0 && entries > (uint32_t)adapter->attr.max_cqe)
+	if (adapter->attr.max_cqe > 0 && entries > (uint32_t)adapter->attr.max_cqe)
 		snprintf(buf, size, "%u entries needed, the device has %d", entries,
 			 adapter->attr.max_cqe);
 	else if (rc == -ENOMEM)

@@ -318,8 +318,6 @@ int hca_trait_parse(const struct hca_key *k, char *text, struct hca_spec *spec)
 	char piece[HCA_SPEC_MAX], *next;
 	int n = 0, rc = 0;
 
-	if (k->kind == HCA_KIND_LIKE)
-		return hca_like_parse(text, spec);
 	for (; text && !rc; text = next) {
 		next = split(text, '/');
 		if (n == HCA_PERSONALITIES || strlen(text) >= sizeof(piece))

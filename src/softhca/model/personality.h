@@ -1,6 +1,6 @@
 /*
- * personality.h - the properties by which the adapters of vendors differ, other than in speed: keys
- * of a spec (spec.h).  PERSONALITIES.md has the source of each set that like= names.
+ * personality.h - the properties by which the adapters of vendors differ, otherapart from than in speed:
+ * keys of a spec (spec.h).  PERSONALITIES.md has the source of each set that like= names.
  *
  * A value may differ by node: A/B is A on node 0 and B on all others, A/B/C likewise.  Values of
  * ports are lists A+B, of port 1 and of all further ports.  P_Keys and GIDs are tables A:B:C of

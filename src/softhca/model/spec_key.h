@@ -69,7 +69,7 @@ bool hca_trait_is_standard(const struct hca_key *k, const struct hca_spec *spec)
 /* Are all values of ports beyond the last one the last one's? */
 bool hca_trait_fits(const struct hca_key *k, const struct hca_spec *spec);
 bool hca_trait_format(const struct hca_key *k, const struct hca_spec *spec, struct hca_text *t);
-/* A number of a kind that both have. */
+/* A number of a kind that both have (spec_number.c). */
 int hca_number_parse(enum hca_kind kind, const char *text, uint64_t *value);
 /* "SET/SET": node 0, 1, ... (like.c). */
 int hca_like_parse(char *text, struct hca_spec *spec);

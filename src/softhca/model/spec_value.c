@@ -7,21 +7,6 @@
 #include "softhca/model/spec_key.h"
 #include "util/units.h"
 
-int hca_number_parse(enum hca_kind kind, const char *text, uint64_t *value)
-{
-	switch (kind) {
-	case HCA_KIND_COUNT:
-		return rg_parse_count(text, value);
-	case HCA_KIND_TIME:
-		return rg_parse_time(text, value);
-	case HCA_KIND_SIZE:
-	case HCA_KIND_BYTES:
-		return rg_parse_size(text, value);
-	default:
-		return rg_parse_rate(text, value);
-	}
-}
-
 /* "2GB/s/1GB/s:half": the slash between the rates is the second one. */
 static int parse_bus(const struct hca_key *k, char *text, struct hca_spec *spec)
 {
@@ -175,6 +160,8 @@ static int parse_one(const struct hca_key *k, char *text, struct hca_spec *spec)
 
 int hca_key_parse(const struct hca_key *k, char *text, struct hca_spec *spec)
 {
+	if (k->kind == HCA_KIND_LIKE)
+		return hca_like_parse(text, spec);
 	if (k->scope != HCA_OF_FABRIC)
 		return hca_trait_parse(k, text, spec);
 	switch (k->kind) {

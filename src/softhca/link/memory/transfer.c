@@ -4,6 +4,7 @@
  */
 
 #include "softhca/base/maps.h"
+#include "util/clock.h"
 #include "softhca/link/memory/atomic.h"
 #include "softhca/link/memory/connect.h"
 #include "softhca/link/memory/copy.h"
