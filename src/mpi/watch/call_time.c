@@ -10,8 +10,6 @@
 #include "util/clock.h"
 #include "util/compiler.h"
 
-enum { NAMED = 5 };		/* functions that the line names */
-
 static struct loaded_entry entries[TIMED_COUNT];
 static _Atomic uint64_t spent_ns[TIMED_COUNT];
 static uint64_t started_ns;
@@ -95,7 +93,7 @@ void call_time_read(struct call_times *out)
 	*out = total;
 }
 
-/* ---- The line ------------------------------------------------------------------------------ */
+/* ---- The table ----------------------------------------------------------------------------- */
 
 static uint64_t sum_of(const struct call_times *t)
 {
@@ -131,16 +129,11 @@ void call_time_print(FILE *f, const struct call_times *sum, int ranks, uint64_t 
 			"are not timed\n");
 		return;
 	}
-	fprintf(f, "  time in MPI: %.1f %% of %.3f s from MPI_Init to MPI_Finalize, by rank %.1f to %.1f %%;"
-		"\n  of functions:", (double)sum_of(sum) / whole, (double)sum->whole / ranks / 1e9,
-		(double)least / 10, (double)most / 10);
-	for (int n = 0; n < NAMED; n++) {
-		const int i = longest(&rest);
-
-		if (!rest.in[i])
-			break;
-		fprintf(f, " MPI_%s %.1f %%,", entries[i].name, (double)rest.in[i] / whole);
+	fprintf(f, "  time in MPI: %.1f %% of %.3f s from MPI_Init to MPI_Finalize, by rank %.1f to %.1f %%\n",
+		(double)sum_of(sum) / whole, (double)sum->whole / ranks / 1e9, (double)least / 10,
+		(double)most / 10);
+	for (int i = longest(&rest); rest.in[i]; i = longest(&rest)) {
+		fprintf(f, "  %6.1f %%  MPI_%s\n", (double)rest.in[i] / whole, entries[i].name);
 		rest.in[i] = 0;
 	}
-	fprintf(f, " others %.1f %%\n", (double)sum_of(&rest) / whole);
 }
