@@ -164,10 +164,4 @@ struct accept_names {
 void accept_text(const struct accept_fault *fault, const struct accept_names *names, char *text,
 		 size_t size);
 
-/*
- * The names in the compact form of Slurm: "n[14,77]", "gpu[01-03]-ib,login".  Names keep their first
- * order by prefix, numbers ascend.  NULL: no memory; free() the result.
- */
-char *accept_hostlist(const char *const *names, int count);
-
 #endif

@@ -11,7 +11,6 @@
  *	again.c		pairs that are well alone, in company again
  *	verdict.c	accusations
  *	words.c		accusations as text
- *	hostlist.c	names of hosts as a list
  */
 #ifndef ACCEPT_STATE_H
 #define ACCEPT_STATE_H

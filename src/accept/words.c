@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "util/host_list.h"
 #include "util/text.h"
 
 static void low_add(const struct accept_fault *f, char *text, size_t size)
@@ -57,7 +58,7 @@ static void members_add(const struct accept_fault *f, const struct accept_names 
 
 	for (int i = 0; list && i < f->member_count; i++)
 		list[i] = names->node[f->member[i]];
-	all = list ? accept_hostlist(list, f->member_count) : NULL;
+	all = list ? rg_host_list(list, f->member_count) : NULL;
 	rg_text_add(text, size, "%s, %s", all ? all : "several nodes", names->rail[f->rail]);
 	low_add(f, text, size);
 	free(all);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "stats/stats.h"
+#include "util/host_list.h"
 
 enum { RECORD_TAG = 44 };
 
@@ -257,7 +258,7 @@ static json_t *drain_json(const struct acceptance *acc, const struct names *name
 		if (accept_drains(accept_fault(acc->a, i)))
 			list[count++] = names->node[accept_fault(acc->a, i)->node];
 	if (count) {
-		all = bench_must(accept_hostlist(list, count));
+		all = bench_must(rg_host_list(list, count));
 		text = report_string(all);
 		free(all);
 	}

@@ -14,7 +14,7 @@
 enum { FILE_MAX = 1 << 20, WORDS_MAX = CHECK_PORTS_MAX + 2 };
 
 /*
- * Forms of rules.  '#' isis a count, '$' a rate, '*' a fraction, '%' a percentage,
+ * Forms of rules.  '#' is a count, '$' a rate, '*' a fraction, '%' a percentage,
  * '@' a word.
  */
 static const struct { const char *form; enum check_kind kind; const char *shown; } forms[] = {
@@ -104,9 +104,9 @@ static bool form_fits(const char *form, char *const *word, int count, struct che
 
 	for (; *form && i < count; i++) {
 		const size_t length = strcspn(form, " ");
-		const bool is_formis_value = length == 1 && strchr("#$*%@", *form);
+		const bool is_value = length == 1 && strchr("#$*%@", *form);
 
-		if (is_form(is_value ? !word_fits(*form, word[i], rule) :
+		if (is_value ? !word_fits(*form, word[i], rule) :
 			     strlen(word[i]) != length || strncmp(form, word[i], length))
 			return false;
 		form += length + (form[length] == ' ');

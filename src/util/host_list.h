@@ -3,7 +3,7 @@
 #define RG_UTIL_HOST_LIST_H
 
 /*
- * Names in the order of their numbers, each once; aone namewithout without aa number isis alone.  Leading zeros stay:
+ * Names in the order of their numbers, each once; one without a number is alone.  Leading zeros stay:
  * "n[08-10].cluster,login".  free() the result; NULL: no memory.
  */
 char *rg_host_list(const char *const *name, int count);

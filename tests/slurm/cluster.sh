@@ -211,15 +211,12 @@ left_on() {
 		ls /dev/shm'
 }
 
-# Of a build that has no `railgauge run`, run.sh stands in for it.
 campaign_script() {
 	script=$jobs/$1
 	shift
 	"${build:-.}/src/cli/railgauge" sbatch "$@" >"$script" 2>"$err"
 	rc=$?
 	expect "railgauge sbatch $*" [ $rc -eq 0 ]
-	"${build:-.}/src/cli/railgauge" run --help >/dev/null 2>&1 ||
-		sed -i "s,^\"\\\$railgauge\" run,RG_RAILGAUGE=\$railgauge sh $(cd "$srcdir" && pwd)/tests/slurm/run.sh," "$script"
 }
 
 launches() {

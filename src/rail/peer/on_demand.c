@@ -494,7 +494,7 @@ static void silence_tell(const struct rail_peer *peer)
 		SILENCE_ADVICE, peer->index, port->name, port->lid, own, demand->to.lid, theirs);
 }
 
-/* An adapter knows of no path: its peer that leads tois named in a line, and given up in the end. */
+/* An adapter knows of no path: its peer is named in a line, and given up in the end. */
 static bool is_silent(struct rail_peer *peer, uint64_t now_ns)
 {
 	struct rail_reach *reach = &peer->demand->reach;

@@ -1,5 +1,5 @@
 /*
- * personality.h - the properties by which the adapters of vendors differ, otherapart from than in speed:
+ * personality.h - the properties by which the adapters of vendors differ, apart from their speed:
  * keys of a spec (spec.h).  PERSONALITIES.md has the source of each set that like= names.
  *
  * A value may differ by node: A/B is A on node 0 and B on all others, A/B/C likewise.  Values of

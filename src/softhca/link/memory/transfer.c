@@ -2,7 +2,6 @@
  * transfer.c - carrying out a work request: check both ends, move the bytes,
  * complete the peer's receive.
  */
-
 #include "softhca/base/maps.h"
 #include "util/clock.h"
 #include "softhca/link/memory/atomic.h"
@@ -16,7 +15,6 @@
 #include "softhca/object/device.h"
 #include "softhca/object/loss.h"
 #include "softhca/object/mw.h"
-#include "util/clock.h"
 
 /* ---- The peer ------------------------------------------------------------ */
 
