@@ -251,6 +251,12 @@ static void tries_of(size_t noise, const struct sizes *z, double least)
 		fail_msg("%s: %d of %d hold", noises[noise].name, hold, tries);
 }
 
+/* Groups of unlike size differ in the part that is trimmed. */
+static double least_of(const struct sizes *z)
+{
+	return z->n[0] == z->n[1] ? 0.93 : 0.915;
+}
+
 static void test_hold(void **state)
 {
 	static const struct sizes sizes[] = { { { 5, 5 }, false }, { { 8, 8 }, false },
@@ -259,7 +265,7 @@ static void test_hold(void **state)
 
 	for (size_t i = 0; i < sizeof(noises) / sizeof(noises[0]); i++)
 		for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++)
-			tries_of(i, &sizes[k], 0.93);
+			tries_of(i, &sizes[k], least_of(&sizes[k]));
 }
 
 static void test_pairs(void **state)
