@@ -8,23 +8,23 @@ enum { MOST = 1 << 20 };
 
 static int rank, size;
 
-static unsigned char byte_of(int who, int i)
+static unsigned char byte_of(int who, size_t i)
 {
-	return (unsigned char)(who * 31 + i * 7 + (i >> 8));
+	return (unsigned char)((size_t)who * 31 + i * 7 + (i >> 8));
 }
 
-static void pass_on(unsigned char *out, unsigned char *in, int bytes)
+static void pass_on(unsigned char *out, unsigned char *in, size_t bytes)
 {
 	const int next = (rank + 1) % size, last = (rank + size - 1) % size;
 
-	for (int i = 0; i < bytes; i++)
+	for (size_t i = 0; i < bytes; i++)
 		out[i] = byte_of(rank, i);
-	memset(in, 0, (size_t)bytes);
-	MPI_Sendrecv(out, bytes, MPI_BYTE, next, 5, in, bytes, MPI_BYTE, last, 5, MPI_COMM_WORLD,
-		     MPI_STATUS_IGNORE);
-	for (int i = 0; i < bytes; i++)
+	memset(in, 0, bytes);
+	MPI_Sendrecv(out, (int)bytes, MPI_BYTE, next, 5, in, (int)bytes, MPI_BYTE, last, 5,
+		     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	for (size_t i = 0; i < bytes; i++)
 		if (in[i] != byte_of(last, i)) {
-			fprintf(stderr, "ring: byte %d of %d is wrong\n", i, bytes);
+			fprintf(stderr, "ring: byte %zu of %zu is wrong\n", i, bytes);
 			MPI_Abort(MPI_COMM_WORLD, 1);
 		}
 }
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	for (int bytes = 1; out && in && bytes <= MOST; bytes *= 4)
+	for (size_t bytes = 1; out && in && bytes <= MOST; bytes *= 4)
 		pass_on(out, in, bytes);
 	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	if (rank == 0)
