@@ -78,7 +78,7 @@ rc=$?
 expect "no command: exit code 3" [ $rc -eq 3 ]
 src/cli/railgauge dance >"$out" 2>"$err"
 rc=$?
-expect "an unknown command names the known" grep -q 'accepted: cite, exec, report' "$err"
+expect "an unknown command names the known" grep -q 'accepted: check, cite, compare, exec, report, reproduce, run' "$err"
 src/cli/railgauge --help >"$out"
 rc=$?
 expect "help" grep -q '^  report ' "$out"
