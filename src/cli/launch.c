@@ -49,7 +49,7 @@ int cli_suite_find(const char *name, char *path, size_t size)
 	 */
 	static const char *const places[] = {
 		"", "../../pt2pt/", "../../collective/", "../../apps/", "../../../pt2pt/",
-		"../../../collective/", "../../../apps/", NULL,
+		"../../../collective/", "../../../apps/", "../../../", "../../", NULL,
 	};
 	char self[PATH_MAX];
 

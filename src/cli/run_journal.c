@@ -10,8 +10,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/launch.h"
 #include "cli/run_journal.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -146,6 +148,29 @@ static int launch_wait(struct run_journal *j)
 	return rc;
 }
 
+/*
+ * A job of the software HCA that was killed while its ranks joined has left a file in /dev/shm.  Files
+ * of jobs that live stay.
+ */
+static void leftovers_reap(void)
+{
+	char path[PATH_MAX];
+	pid_t child;
+
+	if (cli_suite_find("softhca", path, sizeof(path)))
+		return;
+	child = fork();
+	if (child == 0) {
+		int none = open("/dev/null", O_RDWR);
+
+		if (none >= 0 && dup2(none, STDOUT_FILENO) >= 0 && dup2(none, STDERR_FILENO) >= 0)
+			execl(path, path, "reap", (char *)NULL);
+		_exit(1);
+	}
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
 /* ---- The journal ------------------------------------------------------------------------- */
 
 /* A new name is on the disk as soon as its directory is. */
@@ -275,8 +300,10 @@ int run_journal_add(struct run_journal *j, json_t *record)
 void run_journal_close(struct run_journal *j)
 {
 	campaign_free(&j->campaign);
-	if (j->fd >= 0)
+	if (j->fd >= 0) {
 		close(j->fd);
+		leftovers_reap();
+	}
 	if (j->launch_lock >= 0)
 		close(j->launch_lock);
 	if (j->lock >= 0)

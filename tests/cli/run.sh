@@ -391,6 +391,15 @@ real_begun() {
 }
 if [ "$RG_SANITIZE" = no ] || [ -z "$RG_SANITIZE" ]; then
 	real_begun
+	# As of a job that was killed while its ranks joined.
+	SOFTHCA_FABRIC=run.$$ ./tests/softhca/hold >"$work/held" 2>&1 &
+	held=$!
+	for i in $(seq 600); do
+		[ ! -s "$work/held" ] || break
+		sleep 0.1
+	done
+	kill -9 $held
+	wait $held 2>/dev/null
 	expect "real launches: killed on the way" [ "$(launches real)" -lt 7 ]
 	cp "$work/real/campaign.jsonl" "$work/journal"
 	for record in $(sed -n 's/.*"record":"\([^"]*\)","exit":0.*/\1/p' "$work/journal"); do
@@ -408,6 +417,7 @@ if [ "$RG_SANITIZE" = no ] || [ -z "$RG_SANITIZE" ]; then
 	expect "... samples have the launch" [ "$(sed 1d "$work/real/records/rg_bw.001.csv" | cut -d, -f1 | sort -u)" = 1 ]
 	expect "... and records" grep -q '"launch": *{"value": *"1"' "$work/real/records/rg_bw.001.jsonl"
 	expect "... the launches are of one job" grep -q ', 2 launches; ' "$out"
+	expect "a job that was killed leaves no name" [ ! -e "/dev/shm/softhca.$(id -u).run.$$" ]
 	expect "nothing is left in /dev/shm" shm_is_clean
 fi
 finish
