@@ -53,9 +53,9 @@ struct accept_shape {
 	bool alike;			/* rails should be equal: a slow one is named */
 	/* The least share that is called slow; 0: 0.025; 1: nothing is slow, only down. */
 	double least;
-	/* By node: number of its leaf switch, -1 if not known.  NULL: none is known.  Copied. */
+	/* The number of each node's leaf switch, -1 if not known.  NULL: none is known.  Copied. */
 	const int *leaf;
-	/* By node * rails + rail: its port was missing or down at the start.  NULL: none.  Copied. */
+	/* Ports missing or down at the start, [node * rails + rail].  NULL: none.  Copied. */
 	const bool *missing;
 };
 
@@ -152,10 +152,10 @@ bool accept_has_left(const struct accept *a, int node, int rail);
 
 struct accept_names {
 	const char *const *node;	/* by node */
-	/* By node * rails + rail: "mlx5_1:1". */
+	/* Names of ports, as "mlx5_1:1", [node * rails + rail]. */
 	const char *const *port;
 	const char *const *rail;	/* by rail, for all nodes */
-	/* By node * rails + rail: retries over the job; NULL, or UINT64_MAX: not counted. */
+	/* Retries over the job, [node * rails + rail]; NULL, or UINT64_MAX: not counted. */
 	const uint64_t *retries;
 	int rails;
 };

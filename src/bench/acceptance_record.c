@@ -14,7 +14,7 @@ enum { RECORD_TAG = 44 };
 
 /* ---- Counters of all nodes --------------------------------------------------------------- */
 
-/* Of a port, over the job. */
+/* A port's counters over the job. */
 struct tally { int present, active; uint64_t errors, retries; };
 
 static void error_add(void *user, const char *name, uint64_t value)
@@ -50,7 +50,7 @@ static void tallies_take(const struct bench_job *job, struct tally *mine)
 	}
 }
 
-/* By node * rails + rail, at rank 0. */
+/* The counters of all ports, [node * rails + rail], at rank 0. */
 static struct tally *tallies_gather(const struct bench_job *job)
 {
 	const int rails = job->got.acceptance->rails, bytes = rails * (int)sizeof(struct tally);

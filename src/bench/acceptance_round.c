@@ -42,7 +42,7 @@ struct answer {
 	uint64_t moved_bytes, took_ns, samples, latency_ns;
 };
 
-/* What rank 0 knows of a round. */
+/* Rank 0's knowledge of a round. */
 struct round {
 	const struct accept_pair *pair;
 	int count;

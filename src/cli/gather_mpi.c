@@ -7,37 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/end_together.h"
 #include "cli/gather_mpi.h"
-
-#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
-#include <dlfcn.h>
-#include <stdbool.h>
-
-/* Without it, one job of three between hosts stays in MPI_Finalize: src/mpi/job/init.c has the reason. */
-static bool ending;
-
-__attribute__((visibility("default"))) void *ucp_disconnect_nb(void *ep);
-
-void *ucp_disconnect_nb(void *ep)
-{
-	void *(*next)(void *);
-
-	if (ending)
-		return NULL;
-	*(void **)&next = dlsym(RTLD_NEXT, "ucp_disconnect_nb");
-	return next ? next(ep) : NULL;
-}
-
-static void end_together(void)
-{
-	MPI_Barrier(MPI_COMM_WORLD);
-	ending = true;
-}
-#else
-static void end_together(void)
-{
-}
-#endif
 
 enum { TAG = 1, STEP = 1 << 16 };
 

@@ -5,35 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
-#include <dlfcn.h>
-#include <stdbool.h>
-
-/* Without it, one job of three stays in MPI_Finalize: src/mpi/job/init.c has the reason. */
-static bool ending;
-
-__attribute__((visibility("default"))) void *ucp_disconnect_nb(void *ep);
-
-void *ucp_disconnect_nb(void *ep)
-{
-	void *(*next)(void *);
-
-	if (ending)
-		return NULL;
-	*(void **)&next = dlsym(RTLD_NEXT, "ucp_disconnect_nb");
-	return next ? next(ep) : NULL;
-}
-
-static void end_together(void)
-{
-	MPI_Barrier(MPI_COMM_WORLD);
-	ending = true;
-}
-#else
-static void end_together(void)
-{
-}
-#endif
+#include "cli/end_together.h"
 
 int main(int argc, char **argv)
 {
