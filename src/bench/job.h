@@ -73,7 +73,7 @@ struct bench_options {
 	struct opt_range sizes;
 	uint64_t iterations, warmup;	/* OPT_SPECIAL: by size */
 	uint64_t window, pairs, time_cap_ns;
-	bool validate, full, ledger, overwrite, redact;
+	bool validate, full, ledger, overwrite, continues, redact;
 	uint64_t runs;			/* BENCH_APP */
 	uint64_t launch;		/* of several */
 	struct opt_list over;
@@ -171,7 +171,10 @@ struct bench_results {
 
 	struct acceptance *acceptance;	/* acceptance.c's; NULL: MPI carries messages */
 
+	uint64_t kept_sizes;		/* the first ones, from a run that was ended; on all ranks */
+
 	/* Rank 0 only. */
+	struct report_file kept;	/* the file of that run; path NULL: none */
 	struct report *report;
 	FILE *samples_file;
 	double median[REPORT_WAYS_MAX];	/* if columns are variants */

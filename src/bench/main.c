@@ -58,6 +58,7 @@ static int report_begin(struct bench_job *job)
 	if (job->b.rank == 0)
 		rc = outputs_open(job, &table, describe_run(job, hosts));
 	interfaces_open(job);
+	job->got.kept_sizes = ranks_max(job, job->got.kept_sizes);
 	return ranks_max(job, rc != 0) ? RG_EXIT_USAGE : 0;
 }
 
@@ -68,6 +69,7 @@ static int outputs_close(struct bench_job *job, int status, json_t *end)
 	if (job->got.report)
 		failed = report_close(job->got.report, status, end);
 	failed = samples_file_close(job) || failed;
+	report_file_free(&job->got.kept);
 	return ranks_max(job, failed != 0) && !status ? RG_EXIT_FAULT : status;
 }
 
@@ -88,17 +90,18 @@ static int size_run(struct bench_job *job, uint64_t bytes)
 
 static int sizes_run(struct bench_job *job)
 {
+	uint64_t kept = job->got.kept_sizes, n = 0;
 	int rc = 0;
 
 	for (int i = 0; job->opt.axis && !rc && job->opt.axis->value(i, &job->got.x); i++) {
 		job->opt.axis->set(job->got.x);
-		rc = size_run(job, job->opt.sizes.min);
+		rc = n++ < kept ? 0 : size_run(job, job->opt.sizes.min);
 	}
 	if (job->opt.axis)
 		return rc;
 	for (uint64_t s = job->opt.sizes.min; s <= job->opt.sizes.max && !rc;
 	     s = options_next_size(s))
-		rc = size_run(job, s);
+		rc = n++ < kept ? 0 : size_run(job, s);
 	return rc;
 }
 

@@ -91,6 +91,9 @@ static struct opt rows[] = {
 	  .max = 1000000, .help = "number of this launch of several, for records and samples" },
 	{ .name = "overwrite", .type = OPT_FLAG, AT(overwrite),
 	  .help = "let --json and --samples replace files of other origin, too" },
+	{ .name = "continue", .type = OPT_FLAG, AT(continues),
+	  .help = "if the --json file is that of a run with these options that was ended, keep its "
+		  "sizes and measure the others" },
 	{ .name = "redact", .type = OPT_FLAG, AT(redact),
 	  .help = "write host1, user1 and /path1 for names of hosts and users and for paths" },
 	{ .name = "ledger", .type = OPT_FLAG, AT(ledger),

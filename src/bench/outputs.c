@@ -1,5 +1,6 @@
 /* outputs.c - the files of --json and --samples: the user's other files are not replaced. */
 #include "bench/outputs.h"
+#include "bench/continued.h"
 #include "bench/samples.h"
 
 #include <errno.h>
@@ -31,8 +32,10 @@ static int samples_open(struct bench_job *job, struct output *out)
 
 	if (!rc) {
 		file = fdopen(out->fd, "a");
-		if (file)
+		if (file) {
 			fputs(SAMPLES_HEAD, file);
+			continued_samples(job, file);
+		}
 		if (!file || fflush(file))
 			rc = -errno;
 	}
@@ -69,10 +72,13 @@ static int names_check(const struct bench_job *job)
 	return -EINVAL;
 }
 
-int outputs_open(struct bench_job *job, const struct report_table *table, json_t *run)
+int outputs_open(struct bench_job *job, struct report_table *table, json_t *run)
 {
 	struct output samples = { .fd = -1 };
 	int rc = outputs_check(job);
+
+	if (!rc && job->opt.continues)
+		continued_find(job, table, run);
 
 	if (!rc && job->opt.samples)
 		rc = samples_open(job, &samples);

@@ -181,9 +181,11 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, const struct 
 {
 	struct report_row row = row_of_way(job, w, s);
 	json_t *extra = row_extra(job, w, m, &row);
-	int rc;
+	int rc, written;
 
 	samples_file_add(job, w, bytes, s);
+	/* A row that is there has its samples. */
+	rc = samples_file_flush(job);
 	row.way = job->where.way[w].name;
 	row.bytes = bytes;
 	row.valid = valid;
@@ -199,14 +201,14 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, const struct 
 	if (job->def->carrier)
 		json_object_set_new(extra, "arrivals", json_pack("{s:I, s:I}", "expected",
 			(json_int_t)arrivals->expected, "lost", (json_int_t)arrivals->lost));
-	rc = report_row(job->got.report, &row);
+	written = report_row(job->got.report, &row);
 	json_decref(extra);
 	if (arrivals->lost)
 		report_note(job->got.report, "lost: %s, %" PRIu64 " bytes: %" PRIu64 " of %" PRIu64
 			    " messages (%.3g %%)", row.way, bytes, arrivals->lost,
 			    arrivals->expected,
 			    100 * (double)arrivals->lost / (double)arrivals->expected);
-	return rc;
+	return rc ? rc : written;
 }
 
 /* Write the row of a pair in a tournament's round. */

@@ -139,10 +139,14 @@ static void add_options(struct words *w, const struct run_program *p)
 		add(w, "%s", json_string_value(word));
 }
 
+/* A record of a launch that was ended holds the sizes that it finished. */
 static void add_outputs(struct words *w, const struct run_plan *plan, const struct run_item *item,
 			const char *dir)
 {
-	char name[RUN_NAME_BYTES];
+	char name[RUN_NAME_BYTES], *record = run_file(plan, item, dir, ".jsonl");
+	bool begun = record && access(record, F_OK) == 0;
+
+	free(record);
 
 	run_item_name(plan, item, name);
 	add(w, "--launch");
@@ -152,6 +156,8 @@ static void add_outputs(struct words *w, const struct run_plan *plan, const stru
 	add(w, "--samples");
 	add(w, "%s/records/%s.csv", dir, name);
 	add(w, "--overwrite");
+	if (begun)
+		add(w, "--continue");
 }
 
 static void add_exec(struct words *w, const char *way, bool ledger)

@@ -116,8 +116,8 @@ static void timing(const struct cite_rows *rows, FILE *out)
 /* Options that say where the output goes. */
 static bool is_output(const char *name)
 {
-	static const char *const names[] = { "json", "samples", "launch", "overwrite", "redact", "full", "layout",
-					     "percentiles" };
+	static const char *const names[] = { "json", "samples", "launch", "overwrite", "continue", "redact",
+					     "full", "layout", "percentiles" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(names[i], name) == 0)

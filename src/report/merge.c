@@ -12,8 +12,8 @@
 
 bool report_is_output(const char *option)
 {
-	static const char *const names[] = { "json", "samples", "launch", "overwrite", "redact", "full",
-					     "layout", "percentiles", "ledger" };
+	static const char *const names[] = { "json", "samples", "launch", "overwrite", "continue",
+					     "redact", "full", "layout", "percentiles", "ledger" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(names[i], option) == 0)

@@ -56,7 +56,18 @@ double record_number(double value)
 	return strtod(text, NULL);
 }
 
-int record_open(struct record_file *f, const char *path, const json_t *first)
+static int records_put(int fd, const json_t *first, const json_t *more)
+{
+	int rc = record_put(fd, first);
+	const json_t *record;
+	size_t i;
+
+	json_array_foreach(more, i, record)
+		rc = rc ? rc : record_put(fd, record);
+	return rc;
+}
+
+int record_open(struct record_file *f, const char *path, const json_t *first, const json_t *more)
 {
 	struct output o;
 	int rc;
@@ -66,7 +77,7 @@ int record_open(struct record_file *f, const char *path, const json_t *first)
 		return 0;
 	rc = output_begin(&o, path);
 	if (!rc) {
-		rc = record_put(o.fd, first);
+		rc = records_put(o.fd, first, more);
 		if (rc)
 			output_drop(&o);
 	}

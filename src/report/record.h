@@ -11,10 +11,11 @@ struct record_file {
 };
 
 /*
- * Write `first` to a new file in the directory of path and rename it to path.  If path is not a
- * regular file (a pipe, /dev/stdout), it is opened directly.  0 or -errno after an error line.
+ * Write `first` and the records of the array `more` (NULL: none) to a new file in the directory of
+ * path and rename it to path.  If path is not a regular file (a pipe, /dev/stdout), it is opened
+ * directly.  0 or -errno after an error line.
  */
-int record_open(struct record_file *f, const char *path, const json_t *first);
+int record_open(struct record_file *f, const char *path, const json_t *first, const json_t *more);
 int record_write(struct record_file *f, const json_t *record);
 int record_close(struct record_file *f);
 

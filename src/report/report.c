@@ -11,6 +11,7 @@
 #include "report/app.h"
 #include "report/axis.h"
 #include "report/matrix.h"
+#include "report/merge.h"
 #include "report/print.h"
 #include "report/record.h"
 #include "report/redact.h"
@@ -89,13 +90,60 @@ static json_t *run_record(const struct report_table *t, json_t *run)
 	return redacted(t, record);
 }
 
+bool report_is_of(const struct report_file *old, const struct report_table *table, json_t *run,
+		  const char **why)
+{
+	const struct report_file now = { .run = run_record(table, run) };
+	bool same = now.run && report_same_job(old, &now, why);
+
+	json_decref(now.run);
+	return same;
+}
+
+/* All views but that of records. */
+static void views_row(struct report *r, const struct report_row *row, json_t *record)
+{
+	app_table_row(&r->app, record);
+	citable_row(&r->citable, record);
+	if (r->table.matrix)
+		matrix_row(&r->matrix, row);
+	else if (!r->app.problem)
+		text_row(&r->text, row);
+	r->row_count++;
+}
+
+/* The records of the rows that are kept; NULL: an error line, or none. */
+static json_t *kept_records(const struct report_table *t)
+{
+	json_t *all = t->kept_rows ? json_array() : NULL;
+
+	for (size_t i = 0; i < t->kept_rows; i++) {
+		json_t *record = report_file_record(t->kept, &t->kept->row[i]);
+
+		if (!record || json_array_append_new(all, record)) {
+			json_decref(all);
+			return NULL;
+		}
+	}
+	return all;
+}
+
+static void kept_show(struct report *r, const json_t *records)
+{
+	json_t *record;
+	size_t i;
+
+	json_array_foreach(records, i, record)
+		views_row(r, &r->table.kept->row[i], record);
+}
+
 int report_open(const struct report_table *table, json_t *run, struct report **out)
 {
 	struct report *r = calloc(1, sizeof(*r));
-	json_t *record = run_record(table, run);
+	json_t *record = run_record(table, run), *kept = kept_records(table);
 	int rc = -ENOMEM;
 
-	if (!r || !record) {
+	if (!r || !record || (table->kept_rows && !kept)) {
 		rg_error("no memory for a report");
 		goto out;
 	}
@@ -103,7 +151,7 @@ int report_open(const struct report_table *table, json_t *run, struct report **o
 	rc = table->matrix ? matrix_open(&r->matrix, &r->table) : 0;
 	if (rc)
 		goto out;
-	rc = record_open(&r->json, table->json_path, record);
+	rc = record_open(&r->json, table->json_path, record, kept);
 	if (rc) {
 		matrix_free(&r->matrix);
 		goto out;
@@ -116,11 +164,13 @@ int report_open(const struct report_table *table, json_t *run, struct report **o
 		fprintf(table->text, "# Railgauge %s: %s\n", table->program, table->title);
 		report_print_notes(table->text, record);
 	}
+	kept_show(r, kept);
 	*out = r;
 	r = NULL;
 out:
 	free(r);
 	json_decref(record);
+	json_decref(kept);
 	json_decref(run);
 	return rc;
 }
@@ -194,14 +244,8 @@ int report_row(struct report *r, const struct report_row *row)
 	json_t *record = row_record(&r->table, row);
 	int rc = record_write(&r->json, record);
 
-	app_table_row(&r->app, record);
-	citable_row(&r->citable, record);
+	views_row(r, &as, record);
 	json_decref(record);
-	if (r->table.matrix)
-		matrix_row(&r->matrix, &as);
-	else if (!r->app.problem)
-		text_row(&r->text, &as);
-	r->row_count++;
 	if (rc && !r->error)
 		r->error = rc;
 	return rc;

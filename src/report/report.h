@@ -70,6 +70,12 @@ struct report_table {
 	 */
 	const struct report_matrix *matrix;	/* must outlive the report */
 	struct redact *redact;		/* placeholders in records (redact.h); NULL: none */
+	/*
+	 * The first kept_rows rows of a run of the same table that was ended; they come with the run
+	 * record, in one step.
+	 */
+	const struct report_file *kept;	/* must outlive the report */
+	size_t kept_rows;		/* 0: none */
 };
 
 /* The end of a row's measurement: by counts that were given, or by the rule of stats/stop.h. */
@@ -121,6 +127,13 @@ struct report;
  * 0 or -errno after one error line; *out only on success.
  */
 int report_open(const struct report_table *table, json_t *run, struct report **out);
+
+/*
+ * Is old the file of a job with this table and run record (merge.h), so that its rows may be kept?
+ * Else *why names the difference.
+ */
+bool report_is_of(const struct report_file *old, const struct report_table *table, json_t *run,
+		  const char **why);
 
 /*
  * Rows of one size, or of one value of the axis, must come in way order; the text line is printed

@@ -417,6 +417,14 @@ if [ "$RG_SANITIZE" = no ] || [ -z "$RG_SANITIZE" ]; then
 	expect "... samples have the launch" [ "$(sed 1d "$work/real/records/rg_bw.001.csv" | cut -d, -f1 | sort -u)" = 1 ]
 	expect "... and records" grep -q '"launch": *{"value": *"1"' "$work/real/records/rg_bw.001.jsonl"
 	expect "... the launches are of one job" grep -q ', 2 launches; ' "$out"
+	ended=$work/real/records/rg_bw.001.jsonl
+	sed -i '4,$d' "$ended"
+	cp "$ended" "$work/ended"
+	in_turn timeout -k 10 "$limit" src/cli/railgauge run --out "$work/real" >"$out" 2>"$err"
+	expect "a launch that was ended goes on" [ $? -eq 0 ]
+	expect "... with the rows that it had finished" \
+		[ "$(sed -n 2,3p "$ended")" = "$(sed -n 2,3p "$work/ended")" ]
+	expect "... and the others" [ "$(grep -c '"type":"row"' "$ended")" -eq 4 ]
 	expect "a job that was killed leaves no name" [ ! -e "/dev/shm/softhca.$(id -u).run.$$" ]
 	expect "nothing is left in /dev/shm" shm_is_clean
 fi

@@ -93,6 +93,43 @@ launch 2 pt2pt/rg_bw --over native -m 8 -i 5 --json "$work/notes" --samples "$wo
 expect "--overwrite" [ $rc -eq 0 -a "$(grep -c '"type":"end"' "$work/notes")" -eq 1 ]
 expect "samples are replaced" [ "$(grep -c '^0,native,8,' "$work/bw.csv")" -eq 5 -a "$(wc -l <"$work/bw.csv")" -eq 6 ]
 
+# ---- A run that was ended goes on ----
+go_on() {
+	launch 2 pt2pt/rg_bw --over native,single --sizes 8:32 -i 5 -x 1 --json "$work/on.jsonl" \
+		--samples "$work/on.csv" "$@"
+}
+rows() {
+	grep -c '"type":"row"' "$work/on.jsonl"
+}
+go_on
+# A torn row of the second size.
+head -n 5 "$work/on.jsonl" | head -c -9 >"$work/ended"
+cp "$work/ended" "$work/on.jsonl"
+cp "$work/on.csv" "$work/ended.csv"
+go_on --continue
+expect "--continue" [ $rc -eq 0 -a "$(rows)" -eq 6 ]
+expect "... rows that were finished stay as they are" \
+	[ "$(sed -n 2,3p "$work/on.jsonl")" = "$(sed -n 2,3p "$work/ended")" ]
+expect "... the end counts them" grep -q '"type":"end".*"rows":6' "$work/on.jsonl"
+expect "... their samples, too" \
+	[ "$(grep '^0,[a-z]*,8,' "$work/on.csv")" = "$(grep '^0,[a-z]*,8,' "$work/ended.csv")" ]
+expect "... samples of others once" [ "$(grep -c '^0,[a-z]*,\(16\|32\),' "$work/on.csv")" -eq 20 ]
+expect "... the table has all" [ "$(grep -c '^ *\(8\|16\|32\) ' "$out")" -eq 3 ]
+expect "... a line and the record" [ "$(grep -c '^# continued: 2 rows are of a run that was ended$' "$out")" -eq 1 \
+	-a "$(grep -c '"continued":{"rows":2,"times":1}' "$work/on.jsonl")" -eq 1 ]
+cp "$work/ended" "$work/on.jsonl"
+go_on --continue -W 32
+expect "--continue, other options" grep -q \
+	"^# measured from the start: another job's rows were there (window)\$" "$out"
+expect "... all rows" [ $rc -eq 0 -a "$(rows)" -eq 6 ]
+go_on --continue -W 32
+expect "--continue of a run that has finished" [ $rc -eq 0 -a "$(rows)" -eq 6 ]
+expect "... measures anew" [ "$(grep -c 'continued' "$out")" -eq 0 ]
+cp "$work/ended" "$work/on.jsonl"
+echo damage >>"$work/on.jsonl"
+go_on --continue
+expect "--continue of a damaged file" [ $rc -eq 0 -a "$(rows)" -eq 6 ]
+
 # ---- Full disks ----
 if [ -w /dev/full ]; then
 	for option in json samples; do
