@@ -180,7 +180,9 @@ static const enum stats_id shown[] = {
 static const char *const heads[] = { "Median", "Low", "High", "Mean", "Min", "Max", "N" };
 enum { SHOWN_BRIEF = 3, SHOWN_FULL = sizeof(shown) / sizeof(shown[0]) };
 
-static void job_line(const struct sheet *s, int job, const char *mark, FILE *out)
+/* `interval`: its name where it is shown, else NULL. */
+static void job_line(const struct sheet *s, int job, const char *mark, const char *interval,
+		     FILE *out)
 {
 	const struct report_file *f = s->job[job];
 	const char *program = json_string_value(json_object_get(f->run, "program"));
@@ -190,11 +192,10 @@ static void job_line(const struct sheet *s, int job, const char *mark, FILE *out
 	job_name(s, job, base);
 	fprintf(out, "%s %s: %s of %s, %d launch%s", mark, base, program, f->path, f->launches,
 		f->launches == 1 ? "" : "es");
-	if (*of)
-		fprintf(out, "; Low and High: 95 %% interval of the median over %s%s\n", of,
+	if (*of && interval)
+		fprintf(out, "; %s: 95 %% interval of the median over %s%s", interval, of,
 			f->launches == 1 ? " of this launch" : "");
-	else
-		fprintf(out, "; no interval\n");
+	fputs(*of || !interval ? "\n" : "; no interval\n", out);
 	if (json_integer_value(json_object_get(f->end, "status")))
 		fprintf(out, "%s %s: ended with exit code %" JSON_INTEGER_FORMAT "\n", mark, base,
 			json_integer_value(json_object_get(f->end, "status")));
@@ -219,7 +220,7 @@ static void text_head(const struct sheet *s, FILE *out, int values)
 		json_string_value(json_object_get(f->run, "title")),
 		quantity ? quantity : report_metric_name(f->metric), unit_of(f));
 	for (int i = 0; i < s->job_count; i++)
-		job_line(s, i, "#", out);
+		job_line(s, i, "#", values > 1 ? "Low and High" : NULL, out);
 	fprintf(out, "# %-8s", x_name(f));
 	for (int c = 0; c < s->column_count && values == 1; c++)
 		fprintf(out, "%*s", width_of(&s->column[c]), s->column[c].label);
@@ -360,7 +361,7 @@ void sheet_latex(const struct sheet *s, FILE *out)
 	char at[AXIS_TEXT];
 
 	for (int i = 0; i < s->job_count; i++)
-		job_line(s, i, "%", out);
+		job_line(s, i, "%", "in brackets", out);
 	fputs("\\begin{tabular}{r", out);
 	for (int c = 0; c < s->column_count; c++)
 		fputc('r', out);

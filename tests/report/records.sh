@@ -178,8 +178,11 @@ expect "show --csv" [ $rc -eq 0 ]
 cp "$out" "$work/merged.csv"
 expect "medians over launches" py merged "$work/merged.csv" "$work"/launches/*.jsonl
 show "$work/launches"
-expect "show says launches" grep -q '7 launches; Low and High: 95 % interval of the median over launches' "$out"
+expect "show says launches" grep -q ', 7 launches$' "$out"
 expect "show has a line per size" [ "$(grep -c '^[0-9]' "$out")" -eq 3 ]
+show "$work/launches" --full
+expect "show --full says what intervals are of" \
+	grep -q '7 launches; Low and High: 95 % interval of the median over launches$' "$out"
 show "$work/launches" "$work/bw.jsonl" "$work/notes" --latex
 expect "files of other options are columns" grep -q '^Size & launch0:native (MB/s) & .* & notes:native (MB/s) ' "$out"
 expect "LaTeX is whole" grep -q '^\\end{tabular}' "$out"
