@@ -65,7 +65,7 @@ static void put_head(const struct batch_job *job, FILE *out)
 	for (int i = 0; i < job->argc; i++)
 		put_remark(job->argv[i], out);
 	fputs("\n#\n"
-	      "# Every launch that has ended is kept in $out, whatever ends the job: its time limit, preemption,\n"
+	      "# Every row that has ended is kept in $out, whatever ends the job: its time limit, preemption,\n"
 	      "# scancel, a node that dies.  A job that Slurm starts again, or that you submit again with the\n"
 	      "# same $out, measures what is missing.\n", out);
 }
@@ -126,9 +126,10 @@ void batch_script_write(const struct batch_job *job, FILE *out)
 	put_head(job, out);
 	put_options(job, out);
 	put_settings(job, out);
-	fputs("# Launches that have ended.\n"
+	fputs("# Launches that have ended, and rows, also of one that was cut off.\n"
 	      "finished() {\n"
-	      "\tcat \"$out/campaign.jsonl\" 2>/dev/null | grep -c '\"type\": *\"launch\"'\n"
+	      "\tcat \"$out/campaign.jsonl\" \"$out\"/records/*.jsonl 2>/dev/null |\n"
+	      "\t\tgrep -Ec '\"type\": *\"(launch|row)\"'\n"
 	      "}\n"
 	      "before=$(finished)\n"
 	      "mkdir -p \"${out%/*}\" || exit\n\n"
