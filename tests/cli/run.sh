@@ -416,7 +416,7 @@ if [ "$RG_SANITIZE" = no ] || [ -z "$RG_SANITIZE" ]; then
 	expect "... what was finished stays as it is" cmp -s "$work/sums" "$work/sums-now"
 	expect "... samples have the launch" [ "$(sed 1d "$work/real/records/rg_bw.001.csv" | cut -d, -f1 | sort -u)" = 1 ]
 	expect "... and records" grep -q '"launch": *{"value": *"1"' "$work/real/records/rg_bw.001.jsonl"
-	expect "... the launches are of one job" grep -q ', 2 launches; ' "$out"
+	expect "... the launches are of one job" grep -q ', 2 launches$' "$out"
 	ended=$work/real/records/rg_bw.001.jsonl
 	sed -i '4,$d' "$ended"
 	cp "$ended" "$work/ended"
