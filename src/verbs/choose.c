@@ -4,9 +4,11 @@
 
 #include "verbs/vrb.h"
 
+/* A network interface that is down is a port for who accuses it alone (SOFTHCA_NET_DOWN). */
 static bool port_is_candidate(const struct vrb_port *port)
 {
-	return port->usable && port->state == IBV_PORT_ACTIVE;
+	return port->usable && (port->state == IBV_PORT_ACTIVE ||
+				(port->net && port->state == IBV_PORT_DOWN));
 }
 
 /* The number of ports of the same adapter before this one. */

@@ -35,6 +35,12 @@ expect "a rail that is down: exit code" [ "$rc" -eq 3 ]
 expect "a rail that is down: its host says so" grep -q '^railgauge: host1: .*interface eth1 is down' "$err"
 expect "a rail that is down: the others" grep -qx '3 nodes, 2 alike: host\[0,2\]' "$out"
 expect "a rail that is down: the odd host" grep -qx 'host1: unlike host\[0,2\] in' "$out"
+launch 3 pt2pt/rg_pairs --soft net=eth0+eth1 -m 64K -W 4 --patience 1000000 --rounds 3 --slow 50 \
+	--json "$work/a.jsonl"
+expect "a rail that is down: accused" \
+	grep -qx 'cable or port: host1 soft0:2, missing or down at the start' "$out"
+expect "a rail that is down: no fewer rails for the others" \
+	[ "$(grep -c '"type":"row".*"way":"single:1".*"state":"ok"' "$work/a.jsonl")" -gt 0 ]
 launch 3 "$railgauge" check --soft net=eth0+eth1 --rules "$work/rules"
 expect "a rail that is down: the rules" eval '[ "$rc" -eq 1 ] || loses_exit_codes'
 expect "a rail that is down: the verdict" \
