@@ -8,9 +8,11 @@
 #include "util/err.h"
 #include "util/opt.h"
 #include "rail/rail.h"
+#include "rail/open/common.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/open/options.h"
 #include "rail/open/select.h"
+#include "softhca/softhca.h"
 #include "verbs/vrb.h"
 
 enum { NAMES_TEXT = 512 };
@@ -37,27 +39,82 @@ static struct vrb_port *port_by_name(const struct vrb_ports *ports, const char *
 	return NULL;
 }
 
-static int rail_add(struct rail_ctx *ctx, struct vrb_port *port)
+struct vrb_port *rail_port_named(const struct vrb_ports *ports, const char *name)
 {
-	const struct rail_settings *set = &ctx->settings;
+	return port_by_name(ports, name, strlen(name));
+}
+
+int rail_port_wish(const struct rail_settings *set, const struct vrb_port *port,
+		   struct vrb_port_wish *out)
+{
 	struct vrb_port_wish wish = {
 		.gid_index = set->gid_index == RAIL_AUTO ? -1 : (int)set->gid_index,
 		.mtu_bytes = set->mtu == RAIL_AUTO ? 0 : (uint32_t)set->mtu,
 		.sl = (uint8_t)set->sl,
 		.tclass = (uint8_t)set->tclass,
 	};
-	int rc;
 
+	(void)port;
 	if (set->pkey && rail_pkey_parse(set->pkey, &wish.pkey))
 		return -EINVAL;
-	rc = vrb_port_configure(port, &wish);
+	*out = wish;
+	return 0;
+}
+
+static void rail_append(struct rail_ctx *ctx, struct vrb_port *port)
+{
+	ctx->rail[ctx->rail_count++] = (struct rail){ .port = port };
+}
+
+static int rail_add(struct rail_ctx *ctx, struct vrb_port *port)
+{
+	struct vrb_port_wish wish;
+	int rc = rail_port_wish(&ctx->settings, port, &wish);
+
+	if (!rc)
+		rc = vrb_port_configure(port, &wish);
 	if (rc)
 		return rc;
-	ctx->rail[ctx->rail_count++] = (struct rail){ .port = port };
+	rail_append(ctx, port);
 	if (port->gid_link_local)
 		rg_warn("%s: has only a link-local GID; give its network interface an address",
 			port->name);
 	return 0;
+}
+
+int rail_select_port(struct rail_ctx *ctx, struct vrb_port *port)
+{
+	struct vrb_port_wish wish;
+	int rc = rail_port_wish(&ctx->settings, port, &wish);
+
+	/* The choice of all hosts has the GID and the key. */
+	wish.gid_index = -1;
+	wish.pkey = 0;
+	if (!rc)
+		rc = vrb_port_configure(port, &wish);
+	if (!rc)
+		rail_append(ctx, port);
+	return rc;
+}
+
+static bool device_exists(const char *name, size_t length)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	bool found = false;
+
+	for (int i = 0; list && list[i] && !found; i++)
+		found = !softhca_is_device(list[i]) && strlen(ibv_get_device_name(list[i])) == length &&
+			!memcmp(ibv_get_device_name(list[i]), name, length);
+	if (list)
+		ibv_free_device_list(list);
+	return found;
+}
+
+bool rail_soft_is_named(const struct rail_settings *set)
+{
+	const char *rails = set->rails;
+
+	return rails && !strncmp(rails, "soft", 4) && !device_exists(rails, strcspn(rails, ":,;"));
 }
 
 static int by_order(const void *left, const void *right)
@@ -88,42 +145,82 @@ static int select_all(struct rail_ctx *ctx)
 	return -ENODEV;
 }
 
-static int select_named(struct rail_ctx *ctx, const char *list, const char *host)
+/* A port that --rails names; NULL after a line. */
+static struct vrb_port *named_port(const struct vrb_ports *ports, const char *name, size_t length,
+				   const char *host)
 {
 	char names[NAMES_TEXT];
+	struct vrb_port *port = port_by_name(ports, name, length);
+	const char *why = !port ? "there is no such port" :
+			  !port->usable ? "its transport carries no RDMA immediates" : NULL;
+
+	if (!why && port->state != IBV_PORT_ACTIVE)
+		why = vrb_port_state_text(port->state);
+	if (!why)
+		return port;
+	rg_error("--rails: %.*s: %s on %s (accepted: all, %s)", (int)length, name, why, host,
+		 accepted_names(ports, names, sizeof(names)));
+	return NULL;
+}
+
+static int select_named(struct rail_ctx *ctx, const char *list, const char *host)
+{
 	const char *name;
 	size_t length;
-	int rc;
 
 	while ((name = rail_name_next(&list, &length))) {
-		struct vrb_port *port = port_by_name(&ctx->ports, name, length);
-		const char *why = !port ? "there is no such port" :
-				  !port->usable ? "its transport carries no RDMA immediates" : NULL;
+		struct vrb_port *port = named_port(&ctx->ports, name, length, host);
+		int rc = port ? rail_add(ctx, port) : -ENODEV;
 
-		if (!why && port->state != IBV_PORT_ACTIVE)
-			why = vrb_port_state_text(port->state);
-		if (why) {
-			rg_error("--rails: %.*s: %s on %s (accepted: all, %s)", (int)length, name, why,
-				 host, accepted_names(&ctx->ports, names, sizeof(names)));
-			return -ENODEV;
-		}
-		rc = rail_add(ctx, port);
 		if (rc)
 			return rc;
 	}
 	return 0;
 }
 
-int rail_select(struct rail_ctx *ctx)
+/* The list of this host, checked; NULL after a line. */
+static const char *list_of_this_host(const struct rail_settings *set, char host[256])
 {
-	const char *rails = ctx->settings.rails ? ctx->settings.rails : "all";
-	char why[256], host[256] = "";
+	const char *rails = set->rails ? set->rails : "all";
+	char why[256];
 
 	if (rail_lists_check(rails, why, sizeof(why))) {
 		rg_error("--rails: %s", why);
-		return -EINVAL;
+		return NULL;
 	}
-	gethostname(host, sizeof(host) - 1);
-	rails = rail_list_of_host(rails, host);
+	memset(host, 0, 256);
+	gethostname(host, 255);
+	return rail_list_of_host(rails, host);
+}
+
+int rail_ports_wanted(const struct rail_settings *set, struct vrb_ports *ports, struct vrb_port **port,
+		      int max)
+{
+	char host[256];
+	const char *name, *list = list_of_this_host(set, host);
+	size_t length;
+	int count = 0;
+
+	if (!list)
+		return -EINVAL;
+	for (int i = 0; rail_list_is_all(list) && i < ports->count && count < max; i++)
+		port[count++] = &ports->port[i];
+	while (!rail_list_is_all(list) && (name = rail_name_next(&list, &length))) {
+		port[count] = named_port(ports, name, length, host);
+		if (!port[count++])
+			return -ENODEV;
+	}
+	return count;
+}
+
+int rail_select(struct rail_ctx *ctx)
+{
+	char host[256];
+	const char *rails = list_of_this_host(&ctx->settings, host);
+
+	if (!rails)
+		return -EINVAL;
+	if (ctx->cfg.hosts)
+		return rail_common_select(ctx);
 	return rail_list_is_all(rails) ? select_all(ctx) : select_named(ctx, rails, host);
 }
