@@ -203,9 +203,12 @@ int rail_ports_wanted(const struct rail_settings *set, struct vrb_ports *ports, 
 
 	if (!list)
 		return -EINVAL;
-	for (int i = 0; rail_list_is_all(list) && i < ports->count && count < max; i++)
-		port[count++] = &ports->port[i];
-	while (!rail_list_is_all(list) && (name = rail_name_next(&list, &length))) {
+	if (rail_list_is_all(list)) {
+		for (int i = 0; i < ports->count && count < max; i++)
+			port[count++] = &ports->port[i];
+		return count;
+	}
+	while ((name = rail_name_next(&list, &length))) {
 		port[count] = named_port(ports, name, length, host);
 		if (!port[count++])
 			return -ENODEV;
