@@ -140,10 +140,10 @@ struct rail_settings {
 	int registration;	/* enum rail_registration */
 	bool map_buffers;	/* peers map receive buffers that are used again (software HCA) */
 	/* The configuration of every port. */
-	uint64_t gid_index;	/* RAIL_AUTO: chosen by type */
+	const char *gid_index;	/* "3", "mlx5_0:1=3"; NULL or "auto": chosen by network and type */
 	uint64_t mtu;		/* bytes at most; 0 or RAIL_AUTO: the active MTU */
 	uint64_t sl, tclass;
-	const char *pkey;	/* "0x8001"; NULL: the port's first */
+	const char *pkey;	/* "0x8001"; NULL: the first that all hosts have */
 };
 void rail_settings_init(struct rail_settings *set);
 
@@ -184,7 +184,7 @@ struct rail_hosts;
 
 /* This host's list, for free().  0, or -errno after a line. */
 int rail_hosts_list(const struct rail_settings *set, void **list, size_t *bytes);
-/* lists: one behind the other, of bytes[0], bytes[1], ...  mine: the place of this host's. */
+/* lists: one after the other, of bytes[0], bytes[1], ...  mine: the place of this host's. */
 int rail_hosts_open(const void *lists, const size_t *bytes, unsigned hosts, unsigned mine,
 		    struct rail_hosts **out);
 void rail_hosts_close(struct rail_hosts *hosts);

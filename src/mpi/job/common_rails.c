@@ -13,9 +13,9 @@
 
 #include "mpi/abi/native.h"
 #include "mpi/comm/peers.h"
+#include "mpi/job/agree.h"
 #include "mpi/job/options.h"
 #include "mpi/job/progress.h"
-#include "mpi/job/world.h"
 #include "rail/rail.h"
 #include "util/err.h"
 
@@ -50,7 +50,7 @@ static int lists_begin(struct lists *l)
 	} else if (is_lowest(layer.world_rank)) {
 		rc = rail_hosts_list(&world_settings.rail, &l->mine, &l->mine_bytes);
 	}
-	return world_agree(rc);
+	return agree(rc);
 }
 
 static int lists_place(struct lists *l)
@@ -78,7 +78,7 @@ static int lists_gather(struct lists *l)
 
 	native.Allgather(&mine, 1, MPI_INT, l->count, 1, MPI_INT, MPI_COMM_WORLD);
 	rg_errors_hold();
-	rc = world_agree(lists_place(l));
+	rc = agree(lists_place(l));
 	if (!rc)
 		native.Allgatherv(l->mine, mine, MPI_BYTE, l->all, l->count, l->at, MPI_BYTE,
 				  MPI_COMM_WORLD);
@@ -101,7 +101,7 @@ static int choose(struct rail_hosts *hosts)
 
 	do {
 		rg_errors_hold();
-		rc = world_agree(rail_hosts_choose(hosts));
+		rc = agree(rail_hosts_choose(hosts));
 	} while (!rc && ++turn < CHOICES_MAX && faults_exclude(hosts));
 	return rc;
 }
@@ -118,7 +118,7 @@ static int lists_choose(struct lists *l, struct rail_hosts **out)
 	int rc;
 
 	rg_errors_hold();
-	rc = world_agree(rail_hosts_open(l->all, l->bytes, l->hosts, l->host, &hosts));
+	rc = agree(rail_hosts_open(l->all, l->bytes, l->hosts, l->host, &hosts));
 	if (!rc)
 		rc = choose(hosts);
 	if (rc) {

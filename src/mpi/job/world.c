@@ -20,6 +20,7 @@
 #include "mpi/comm/comm_table.h"
 #include "mpi/comm/lost.h"
 #include "mpi/comm/peers.h"
+#include "mpi/job/agree.h"
 #include "mpi/job/calibrate.h"
 #include "mpi/job/common_rails.h"
 #include "mpi/job/find_rails.h"
@@ -52,18 +53,6 @@ static bool wanted;		/* rails, whether or not they could be had */
 static char fabric_name[64], local_name[80];
 
 /* ---- Agreement ------------------------------------------------------------------------ */
-
-int world_agree(int rc)
-{
-	int mine[2] = {rc ? layer.world_rank : layer.world_size, rc}, all[2];
-
-	native.Allreduce(&mine[0], &all[0], 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-	rg_errors_release(all[0] == layer.world_rank);
-	if (all[0] == layer.world_size)
-		return 0;
-	native.Bcast(&mine[1], 1, MPI_INT, all[0], MPI_COMM_WORLD);
-	return mine[1];
-}
 
 /* Any rank may be without its file: all learn why, and rank 0, which is never silent, says so. */
 static int coll_agree(void)
@@ -222,13 +211,13 @@ static int know_peers(void)
 	rg_errors_hold();
 	if (world_peer && all)
 		rc = rail_address(layer.rails, mine);
-	rc = world_agree(rc);
+	rc = agree(rc);
 	if (rc)
 		goto out;
 	native.Allgather(mine, RAIL_ADDRESS_BYTES, MPI_BYTE, all, RAIL_ADDRESS_BYTES, MPI_BYTE,
 			 MPI_COMM_WORLD);
 	rg_errors_hold();
-	rc = world_agree(add_all(all));
+	rc = agree(add_all(all));
 	if (!rc)
 		rail_all_attached(layer.rails);
 out:
@@ -259,19 +248,19 @@ static int open_world(void)
 	int rc;
 
 	rg_errors_hold();
-	rc = world_agree(all ? 0 : -ENOMEM);
+	rc = agree(all ? 0 : -ENOMEM);
 	if (rc)
 		goto out;
 	hello_fill(&mine);
 	native.Allgather(&mine, sizeof(mine), MPI_BYTE, all, sizeof(mine), MPI_BYTE, MPI_COMM_WORLD);
 	layer.oversubscribed = places_oversubscribed(all, layer.world_size, layer.world_rank);
 	rg_errors_hold();
-	rc = world_agree(places_find(all, &fabric));
+	rc = agree(places_find(all, &fabric));
 	if (!rc && fabric == PLACES_DEVICES)
 		rc = common_rails(&hosts);
 	if (!rc) {
 		rg_errors_hold();
-		rc = world_agree(open_rails(all, fabric, hosts));
+		rc = agree(open_rails(all, fabric, hosts));
 	}
 	if (!rc)
 		rc = know_peers();
@@ -325,7 +314,7 @@ int railmpi_open(void)
 	rc = bypass_refuse();
 	rc = rc ? rc : world_options();
 	handshake();		/* a rank with wrong options is there all the same */
-	rc = world_agree(rc);
+	rc = agree(rc);
 	if (rc)
 		return rc;
 	rc = coll_agree();
@@ -338,7 +327,7 @@ int railmpi_open(void)
 		rc = rc ? rc : comm_start();
 		rc = rc ? rc : dtype_start();
 		rc = rc ? rc : layer_start_progress();
-		rc = world_agree(rc);
+		rc = agree(rc);
 	}
 	if (rc) {
 		layer_stop_progress();

@@ -5,11 +5,6 @@
 #pragma GCC visibility push(hidden)
 
 int world_start(void);		/* after the native MPI_Init: options, MPI_COMM_WORLD */
-/*
- * The end of a step that can fail on some ranks, between rg_errors_hold and here: the lowest rank
- * that failed prints its error; all return a failure.
- */
-int world_agree(int rc);
 void world_stop(void);		/* before the native MPI_Finalize */
 
 #pragma GCC visibility pop

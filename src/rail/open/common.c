@@ -12,7 +12,7 @@
 #include "rail/open/options.h"
 #include "rail/open/port_choice.h"
 #include "rail/open/rail_ctx.h"
-#include "rail/open/select.h"
+#include "rail/open/wanted.h"
 #include "rail/rail.h"
 #include "util/err.h"
 #include "verbs/vrb.h"
@@ -59,8 +59,9 @@ static void wish_gid(struct vrb_tables *t, int index)
 	t->gids = kept;
 }
 
-/* A port with what a user wishes of it; an InfiniBand port's other GIDs are read where one is wished. */
-static int port_describe(const struct rail_settings *set, struct vrb_port *port, struct choice_port *out)
+/* A port; of its tables, what the settings allow. */
+static int port_describe(const struct rail_settings *set, const struct vrb_port *port,
+			 struct choice_port *out)
 {
 	struct vrb_port_wish wish;
 	int rc = rail_port_wish(set, port, &wish);

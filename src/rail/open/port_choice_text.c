@@ -23,19 +23,40 @@ static const struct choice_port *same_place(const struct choice_host *h, const s
 	return NULL;
 }
 
+static bool has_live_gid(const struct choice_port *p)
+{
+	for (unsigned i = 0; i < p->tables.gids; i++)
+		if (!p->tables.gid[i].dead)
+			return true;
+	return false;
+}
+
+static void no_gid_why(const struct choice_port *p, char *why, size_t size)
+{
+	if (p->tables.gids)
+		snprintf(why, size, "no address handle can be made from its GIDs (%s)",
+			 strerror(p->tables.gid[0].dead));
+	else
+		snprintf(why, size, "its network interface has no address");
+}
+
 /* Why a host has no port for this one. */
 static void alone_why(const struct choice *c, const struct choice_port *port, unsigned on, char *why,
 		      size_t size)
 {
 	const struct choice_host *h = c->host[on];
 	const struct choice_port *same = same_place(h, port);
+	char gid[128];
 
 	if (same && same->state != IBV_PORT_ACTIVE)
 		snprintf(why, size, "%s of %s is %s", same->name, h->name,
 			 vrb_port_state_text((enum ibv_port_state)same->state));
 	else if (same && same->link_layer != port->link_layer)
 		snprintf(why, size, "%s of %s is of %s", same->name, h->name, layer_name(same));
-	else if (same && same->usable && !choice_relation(port, same))
+	else if (same && same->usable && !has_live_gid(same)) {
+		no_gid_why(same, gid, sizeof(gid));
+		snprintf(why, size, "%s of %s: %s", same->name, h->name, gid);
+	} else if (same && same->usable && !choice_relation(port, same))
 		snprintf(why, size, port->link_layer == IBV_LINK_LAYER_ETHERNET ?
 			 "%s of %s has no GID of its kind" :
 			 "%s of %s is on another subnet, to whose prefix only a router's LID leads",
@@ -84,9 +105,7 @@ static void why_text(const struct choice *c, unsigned h, unsigned p, char *why, 
 			 "pair", c->host[left->host]->name);
 		break;
 	case CHOICE_NO_GID:
-		snprintf(why, size, port->tables.gids ? "no address handle can be made from its GIDs (%s)" :
-			 "its network interface has no address%s", port->tables.gids ?
-			 strerror(port->tables.gid[0].dead) : "");
+		no_gid_why(port, why, size);
 		break;
 	case CHOICE_MANY:
 		snprintf(why, size, "%d rails are in use", RAIL_MAX);

@@ -198,7 +198,7 @@ bool choice_pkeys(struct choice *c, unsigned rail, unsigned *without)
 	const struct choice_port *p = port_of(c, 0, rail);
 	unsigned met = 0;
 
-	/* Alone, a limited member reaches nobody: a key of a full one comes first. */
+	/* Alone, a limited member reaches no other one: a key of a full one comes first. */
 	for (int full = c->hosts == 1; full >= 0; full--)
 		for (unsigned i = 0; i < p->tables.pkeys; i++) {
 			unsigned n = full && !(p->tables.pkey[i].key & MEMBER_FULL) ? 0 :

@@ -1,101 +1,17 @@
 /* select.c - the choice of ports as rails. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "util/err.h"
-#include "util/opt.h"
 #include "rail/rail.h"
 #include "rail/open/common.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/open/options.h"
 #include "rail/open/select.h"
+#include "rail/open/wanted.h"
 #include "softhca/softhca.h"
 #include "verbs/vrb.h"
-
-enum { NAMES_TEXT = 512 };
-
-/* The names that --rails accepts: "soft0:1, soft0:2". */
-static const char *accepted_names(const struct vrb_ports *ports, char *text, size_t size)
-{
-	size_t used = 0;
-
-	snprintf(text, size, "none: there is no port");
-	for (int i = 0; i < ports->count && used < size; i++)
-		if (ports->port[i].usable && ports->port[i].state == IBV_PORT_ACTIVE)
-			used += (size_t)snprintf(text + used, size - used, "%s%s",
-						 used ? ", " : "", ports->port[i].name);
-	return text;
-}
-
-static struct vrb_port *port_by_name(const struct vrb_ports *ports, const char *name, size_t length)
-{
-	for (int i = 0; i < ports->count; i++)
-		if (strlen(ports->port[i].name) == length &&
-		    !memcmp(ports->port[i].name, name, length))
-			return &ports->port[i];
-	return NULL;
-}
-
-struct vrb_port *rail_port_named(const struct vrb_ports *ports, const char *name)
-{
-	return port_by_name(ports, name, strlen(name));
-}
-
-int rail_port_wish(const struct rail_settings *set, const struct vrb_port *port,
-		   struct vrb_port_wish *out)
-{
-	struct vrb_port_wish wish = {
-		.gid_index = set->gid_index == RAIL_AUTO ? -1 : (int)set->gid_index,
-		.mtu_bytes = set->mtu == RAIL_AUTO ? 0 : (uint32_t)set->mtu,
-		.sl = (uint8_t)set->sl,
-		.tclass = (uint8_t)set->tclass,
-	};
-
-	(void)port;
-	if (set->pkey && rail_pkey_parse(set->pkey, &wish.pkey))
-		return -EINVAL;
-	*out = wish;
-	return 0;
-}
-
-static void rail_append(struct rail_ctx *ctx, struct vrb_port *port)
-{
-	ctx->rail[ctx->rail_count++] = (struct rail){ .port = port };
-}
-
-static int rail_add(struct rail_ctx *ctx, struct vrb_port *port)
-{
-	struct vrb_port_wish wish;
-	int rc = rail_port_wish(&ctx->settings, port, &wish);
-
-	if (!rc)
-		rc = vrb_port_configure(port, &wish);
-	if (rc)
-		return rc;
-	rail_append(ctx, port);
-	if (port->gid_link_local)
-		rg_warn("%s: has only a link-local GID; give its network interface an address",
-			port->name);
-	return 0;
-}
-
-int rail_select_port(struct rail_ctx *ctx, struct vrb_port *port)
-{
-	struct vrb_port_wish wish;
-	int rc = rail_port_wish(&ctx->settings, port, &wish);
-
-	/* The choice of all hosts has the GID and the key. */
-	wish.gid_index = -1;
-	wish.pkey = 0;
-	if (!rc)
-		rc = vrb_port_configure(port, &wish);
-	if (!rc)
-		rail_append(ctx, port);
-	return rc;
-}
 
 static bool device_exists(const char *name, size_t length)
 {
@@ -145,85 +61,25 @@ static int select_all(struct rail_ctx *ctx)
 	return -ENODEV;
 }
 
-/* A port that --rails names; NULL after a line. */
-static struct vrb_port *named_port(const struct vrb_ports *ports, const char *name, size_t length,
-				   const char *host)
+static int select_named(struct rail_ctx *ctx)
 {
-	char names[NAMES_TEXT];
-	struct vrb_port *port = port_by_name(ports, name, length);
-	const char *why = !port ? "there is no such port" :
-			  !port->usable ? "its transport carries no RDMA immediates" : NULL;
+	struct vrb_port *port[RAIL_MAX];
+	int count = rail_ports_wanted(&ctx->settings, &ctx->ports, port, RAIL_MAX);
+	int rc = count < 0 ? count : 0;
 
-	if (!why && port->state != IBV_PORT_ACTIVE)
-		why = vrb_port_state_text(port->state);
-	if (!why)
-		return port;
-	rg_error("--rails: %.*s: %s on %s (accepted: all, %s)", (int)length, name, why, host,
-		 accepted_names(ports, names, sizeof(names)));
-	return NULL;
-}
-
-static int select_named(struct rail_ctx *ctx, const char *list, const char *host)
-{
-	const char *name;
-	size_t length;
-
-	while ((name = rail_name_next(&list, &length))) {
-		struct vrb_port *port = named_port(&ctx->ports, name, length, host);
-		int rc = port ? rail_add(ctx, port) : -ENODEV;
-
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-/* The list of this host, checked; NULL after a line. */
-static const char *list_of_this_host(const struct rail_settings *set, char host[256])
-{
-	const char *rails = set->rails ? set->rails : "all";
-	char why[256];
-
-	if (rail_lists_check(rails, why, sizeof(why))) {
-		rg_error("--rails: %s", why);
-		return NULL;
-	}
-	memset(host, 0, 256);
-	gethostname(host, 255);
-	return rail_list_of_host(rails, host);
-}
-
-int rail_ports_wanted(const struct rail_settings *set, struct vrb_ports *ports, struct vrb_port **port,
-		      int max)
-{
-	char host[256];
-	const char *name, *list = list_of_this_host(set, host);
-	size_t length;
-	int count = 0;
-
-	if (!list)
-		return -EINVAL;
-	if (rail_list_is_all(list)) {
-		for (int i = 0; i < ports->count && count < max; i++)
-			port[count++] = &ports->port[i];
-		return count;
-	}
-	while ((name = rail_name_next(&list, &length))) {
-		port[count] = named_port(ports, name, length, host);
-		if (!port[count++])
-			return -ENODEV;
-	}
-	return count;
+	for (int i = 0; i < count && !rc; i++)
+		rc = rail_add(ctx, port[i]);
+	return rc;
 }
 
 int rail_select(struct rail_ctx *ctx)
 {
 	char host[256];
-	const char *rails = list_of_this_host(&ctx->settings, host);
+	const char *rails = rail_list_here(&ctx->settings, host);
 
 	if (!rails)
 		return -EINVAL;
 	if (ctx->cfg.hosts)
 		return rail_common_select(ctx);
-	return rail_list_is_all(rails) ? select_all(ctx) : select_named(ctx, rails, host);
+	return rail_list_is_all(rails) ? select_all(ctx) : select_named(ctx);
 }
