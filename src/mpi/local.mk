@@ -14,7 +14,7 @@ railmpi_sources = \
 	src/mpi/comm/comm_table.h src/mpi/comm/lost.c src/mpi/comm/lost.h src/mpi/comm/peers.c \
 	src/mpi/comm/peers.h src/mpi/comm/windows.c \
 	src/mpi/job/calibrate.c src/mpi/job/calibrate.h src/mpi/job/catch_up.c \
-	src/mpi/job/catch_up.h src/mpi/job/find_rails.c src/mpi/job/find_rails.h \
+	src/mpi/job/catch_up.h src/mpi/job/agree.c src/mpi/job/agree.h src/mpi/job/common_rails.c src/mpi/job/common_rails.h src/mpi/job/find_rails.c src/mpi/job/find_rails.h \
 	src/mpi/job/rail_net.c src/mpi/job/rail_choice.c src/mpi/job/rail_choice.h src/mpi/job/rail_choice_text.c \
 	src/mpi/job/handshake.c src/mpi/job/handshake.h src/mpi/job/hello.c src/mpi/job/hello.h \
 	src/mpi/job/init.c src/mpi/job/launched.c src/mpi/job/launched.h src/mpi/job/library.c src/mpi/job/library.h src/mpi/job/options.c \

@@ -7,7 +7,7 @@ railinclude_HEADERS = src/rail/ledger.h
 noinst_LTLIBRARIES += librail-core.la
 librail_core_la_SOURCES = \
 	src/verbs/vrb.h src/verbs/port.c src/verbs/look.c src/verbs/adapter.c src/verbs/qp.c \
-	src/verbs/cq.c src/verbs/refused.c src/verbs/ud.c src/verbs/choose.c src/verbs/counters.c src/verbs/fork.c \
+	src/verbs/cq.c src/verbs/refused.c src/verbs/ud.c src/verbs/choose.c src/verbs/counters.c src/verbs/fork.c src/verbs/tables.c \
 	src/rail/peer/bound_rail.c src/rail/message/cancel.c src/rail/message/chunks.c src/rail/peer/connect.c \
 	src/rail/lane/cq.c src/rail/message/eager.c src/rail/message/edges.c src/rail/message/landing.c src/rail/lane/lane.c \
 	src/rail/lane/lane_ring.c \
@@ -15,7 +15,8 @@ librail_core_la_SOURCES = \
 	src/rail/peer/on_demand.c src/rail/open/open.c src/rail/open/options.c src/rail/message/parts.c src/rail/peer/peer.c \
 	src/rail/peer/peer_end.c src/rail/peer/peer_failure.c src/rail/policy.c src/rail/lane/pool.c src/rail/open/progress.c \
 	src/rail/peer/queues.c src/rail/message/rate_estimate.c src/rail/peer/reach.c src/rail/message/rndv.c src/rail/message/rndv_receive.c \
-	src/rail/message/rndv_send.c src/rail/open/select.c \
+	src/rail/message/rndv_send.c src/rail/open/select.c src/rail/open/port_choice.c src/rail/open/port_choice_text.c \
+	src/rail/open/port_path.c src/rail/open/gid_lists.c src/rail/open/lists.c src/rail/open/wanted.c src/rail/open/wanted.h src/rail/open/common.c src/rail/open/common.h src/rail/open/port_choice.h \
 	src/rail/message/shared_limit.c src/rail/message/stripe.c src/rail/message/table.c src/rail/open/trace.c src/rail/open/way.c \
 	src/rail/peer/bound_rail.h src/rail/message/cancel.h src/rail/message/chunks.h src/rail/message/eager.h \
 	src/rail/lane/eager_lane.h src/rail/message/edges.h src/rail/peer/endpoint_info.h src/rail/message/foreign_writes.h \

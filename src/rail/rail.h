@@ -140,10 +140,10 @@ struct rail_settings {
 	int registration;	/* enum rail_registration */
 	bool map_buffers;	/* peers map receive buffers that are used again (software HCA) */
 	/* The configuration of every port. */
-	uint64_t gid_index;	/* RAIL_AUTO: chosen by type */
+	const char *gid_index;	/* "3", "mlx5_0:1=3"; NULL or "auto": chosen by network and type */
 	uint64_t mtu;		/* bytes at most; 0 or RAIL_AUTO: the active MTU */
 	uint64_t sl, tclass;
-	const char *pkey;	/* "0x8001"; NULL: the port's first */
+	const char *pkey;	/* "0x8001"; NULL: the first that all hosts have */
 };
 void rail_settings_init(struct rail_settings *set);
 
@@ -168,6 +168,38 @@ int rail_probe(const struct rail_settings *set, int *active_ports);
  * ports, and join hosts?
  */
 bool rail_soft_is_net(const struct rail_settings *set);
+/*
+ * Does --rails begin with a port of the software HCA?  A device of this host may have such a name, too:
+ * a software HCA in place of libibverbs.
+ */
+bool rail_soft_is_named(const struct rail_settings *set);
+
+/* ---- The ports of all hosts ----------------------------------------------- */
+
+/*
+ * The rails of a job on RDMA devices are chosen among the ports of all its hosts.  One process of each
+ * host lists the host's ports; all processes get all lists, in one order, and compute the same.
+ */
+struct rail_hosts;
+
+/* This host's list, for free().  0, or -errno after a line. */
+int rail_hosts_list(const struct rail_settings *set, void **list, size_t *bytes);
+/* lists: one after the other, of bytes[0], bytes[1], ...  mine: the place of this host's. */
+int rail_hosts_open(const void *lists, const size_t *bytes, unsigned hosts, unsigned mine,
+		    struct rail_hosts **out);
+void rail_hosts_close(struct rail_hosts *hosts);
+/* 0, or -errno after a line: they have no rail in common. */
+int rail_hosts_choose(struct rail_hosts *hosts);
+/*
+ * Rails over which an address handle to another host fails, by this host: bits.  All hosts exclude
+ * what any of them has found, and choose again; false: nothing was found.
+ */
+struct rail_hosts_fault { uint32_t rails; };
+void rail_hosts_try(const struct rail_hosts *hosts, struct rail_hosts_fault *out);
+bool rail_hosts_exclude(struct rail_hosts *hosts, const struct rail_hosts_fault *all);
+/* Lines about what the choice has left out. */
+void rail_hosts_tell(const struct rail_hosts *hosts, void (*line)(void *arg, const char *text),
+		     void *arg);
 
 struct rail_message;
 struct rail_op;
@@ -231,6 +263,11 @@ struct rail_config {
 	 * of SOFTHCA_SECRET_FILE.
 	 */
 	const char *secret;
+	/*
+	 * The choice of all hosts, for RDMA devices; used by rail_open alone.  NULL: this process
+	 * chooses by itself, and peers that have chosen other rails are refused.
+	 */
+	const struct rail_hosts *hosts;
 };
 
 int rail_open(const struct rail_config *cfg, struct rail_ctx **out);

@@ -2,6 +2,7 @@
 #include "config.h"		/* _GNU_SOURCE */
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <limits.h>
@@ -254,6 +255,7 @@ static int port_query(struct ibv_context *context, const struct ibv_device_attr 
 	snprintf(port->name, sizeof(port->name), "%s:%d", ibv_get_device_name(context->device),
 		 number);
 	port->number = (uint8_t)number;
+	port->card = be64toh(dev->sys_image_guid);
 	snprintf(port->firmware, sizeof(port->firmware), "%.63s", dev->fw_ver);
 	port->kind = device_kind(context->device, dev);
 	port->usable = context->device->transport_type == IBV_TRANSPORT_IB;

@@ -58,6 +58,7 @@ struct vrb_port {
 	char pci[32];			/* address on the bus for sorting; "" for virtual devices */
 	char firmware[64];		/* version in the device's words; may be empty */
 	uint16_t pkey_index;		/* the first key of a full member, if there is one */
+	uint64_t card;			/* sys_image_guid: equal for the functions of a card; 0: unknown */
 	/* Set by vrb_port_configure; 0 after a scan. */
 	uint8_t sl, tclass;
 };
@@ -96,6 +97,43 @@ int vrb_port_order(const struct vrb_port *a, const struct vrb_port *b);
  * the ports of a software HCA, on a fabric of its own that is removed at once.
  */
 int vrb_ports_look(const char *soft, struct vrb_ports *out);
+
+enum { VRB_TABLE_GIDS = 16, VRB_TABLE_PKEYS = 16 };
+
+enum vrb_gid_scope { VRB_GID_EMPTY, VRB_GID_IPV4, VRB_GID_IPV6, VRB_GID_LINK_LOCAL };
+
+/* Without pointers or padding: it may be sent to other hosts of the same byte order. */
+struct vrb_gid {
+	unsigned char raw[VRB_GID_BYTES];
+	uint8_t index;			/* in the port's table */
+	uint8_t type;			/* enum ibv_gid_type */
+	uint8_t bits;			/* of its network; 0: unknown */
+	uint8_t dead;			/* errno of an address handle to itself; 0: it can be made */
+};
+
+struct vrb_pkey {
+	uint16_t key;			/* top bit: a full member */
+	uint16_t index;			/* in the port's table */
+};
+
+struct vrb_tables {
+	uint32_t gids, pkeys;
+	/*
+	 * Ethernet: RoCE v2 before v1, IPv4 before IPv6, link-local ones last.  InfiniBand: the
+	 * port's own GID.
+	 */
+	struct vrb_gid gid[VRB_TABLE_GIDS];
+	struct vrb_pkey pkey[VRB_TABLE_PKEYS];
+};
+
+enum vrb_gid_scope vrb_gid_scope(const unsigned char gid[VRB_GID_BYTES]);
+/* Read the tables of a port; opens the device briefly.  0, or -errno after a line. */
+int vrb_port_tables(const struct vrb_port *port, struct vrb_tables *out);
+/* The GID of a port from now on; not `subnet`. */
+void vrb_port_use_gid(struct vrb_port *port, const struct vrb_gid *gid);
+/* Make an address handle from an own GID to another, and destroy it: 0 or -errno, silent. */
+int vrb_port_try(const struct vrb_port *port, const struct vrb_gid *own,
+		 const unsigned char to[VRB_GID_BYTES]);
 
 /* Settings that a user may request for all ports; 0 or negative: the port's own. */
 struct vrb_port_wish {

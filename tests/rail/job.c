@@ -93,7 +93,6 @@ static void defaults(struct job *job)
 		.threshold = c->threshold ? c->threshold : 8192,
 		.qps = (uint64_t)c->qps,
 		.chunk = c->chunk,
-		.gid_index = OPT_SPECIAL,
 		.intranode = c->over_hca ? RAIL_INTRANODE_HCA : RAIL_INTRANODE_SOFT,
 		.eager = c->eager == JOB_ZERO ? 0 : c->eager ? c->eager : 8192,
 	};

@@ -403,11 +403,11 @@ static void test_eager_limit(void **state)
 static void test_wishes(void **state)
 {
 	static const struct rail_settings cases[] = {
-		{ .gid_index = OPT_SPECIAL, .mtu = 1024 },
-		{ .gid_index = 0, .mtu = OPT_SPECIAL, .pkey = "0xffff" },
-		{ .gid_index = OPT_SPECIAL, .mtu = 256, .pkey = "0x7fff" },
-		{ .gid_index = 200, .rails = "--gid-index 200" },
-		{ .gid_index = OPT_SPECIAL, .pkey = "0x1234", .rails = "--pkey 0x1234" },
+		{ .gid_index = "auto", .mtu = 1024 },
+		{ .gid_index = "0", .mtu = OPT_SPECIAL, .pkey = "0xffff" },
+		{ .gid_index = "auto", .mtu = 256, .pkey = "0x7fff" },
+		{ .gid_index = "200", .rails = "--gid-index 200" },
+		{ .gid_index = "auto", .pkey = "0x1234", .rails = "--pkey 0x1234" },
 	};
 
 	(void)state;

@@ -74,6 +74,7 @@ void hello_fill(struct hello *h)
 	cpus_fill(h->cpus);
 	h->nonce = rg_random();
 	h->quiet = world_settings.quiet;
+	h->soft = rail_soft_is_named(&world_settings.rail);
 	h->net = rail_soft_is_net(&world_settings.rail);
 	/* A kernel without random numbers leaves zeros, and the ranks with the user's own secret. */
 	if (!layer.world_rank &&

@@ -20,7 +20,9 @@
 #include "mpi/comm/comm_table.h"
 #include "mpi/comm/lost.h"
 #include "mpi/comm/peers.h"
+#include "mpi/job/agree.h"
 #include "mpi/job/calibrate.h"
+#include "mpi/job/common_rails.h"
 #include "mpi/job/find_rails.h"
 #include "mpi/job/handshake.h"
 #include "mpi/job/hello.h"
@@ -52,19 +54,6 @@ static char fabric_name[64], local_name[80];
 
 /* ---- Agreement ------------------------------------------------------------------------ */
 
-/* The lowest rank that failed prints its error; all return a failure. */
-static int agree(int rc)
-{
-	int mine[2] = {rc ? layer.world_rank : layer.world_size, rc}, all[2];
-
-	native.Allreduce(&mine[0], &all[0], 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-	rg_errors_release(all[0] == layer.world_rank);
-	if (all[0] == layer.world_size)
-		return 0;
-	native.Bcast(&mine[1], 1, MPI_INT, all[0], MPI_COMM_WORLD);
-	return mine[1];
-}
-
 /* Any rank may be without its file: all learn why, and rank 0, which is never silent, says so. */
 static int coll_agree(void)
 {
@@ -85,11 +74,9 @@ static int coll_agree(void)
 
 /* ---- Places ------------------------------------------------------------------------------ */
 
-static bool is_soft_asked(void)
+static bool is_soft_asked(const struct hello *all)
 {
-	const char *rails = world_settings.rail.rails;
-
-	return world_settings.rail.soft || (rails && !strncmp(rails, "soft", 4));
+	return world_settings.rail.soft || all[0].soft;
 }
 
 /* The rank among the ranks of its node, and a name for resources that only these share. */
@@ -141,7 +128,7 @@ static int places_find(const struct hello *all, enum places_fabric *fabric)
 	int rc = hello_options_compare(all, layer.world_size);
 
 	if (!rc)
-		rc = places_fabric(all, layer.world_size, is_soft_asked(), fabric);
+		rc = places_fabric(all, layer.world_size, is_soft_asked(all), fabric);
 	if (!rc && *fabric == PLACES_NET_FOUND) {
 		rc = find_rails(&world_settings.rail.soft);
 		*fabric = PLACES_NET;
@@ -169,12 +156,12 @@ static const char *secret_text(const struct hello *all, char text[2 * HELLO_SECR
 	return some ? text : NULL;
 }
 
-static int open_rails(const struct hello *all)
+static int open_rails(const struct hello *all, enum places_fabric fabric, const struct rail_hosts *hosts)
 {
 	char secret[2 * HELLO_SECRET_BYTES + 1];
-	enum places_fabric fabric;
 	struct rail_config cfg = {
 		.settings = &world_settings.rail,
+		.hosts = hosts,
 		.fabric = fabric_name,
 		.index = (unsigned)layer.world_rank,
 		.peer_count = (unsigned)layer.world_size,
@@ -184,10 +171,8 @@ static int open_rails(const struct hello *all)
 		.on_peer_error = lost_peer,
 		.on_watch = lost_watch,
 	};
-	int rc = places_find(all, &fabric);
+	int rc;
 
-	if (rc)
-		return rc;
 	snprintf(fabric_name, sizeof(fabric_name), "job-%016llx", (unsigned long long)all[0].nonce);
 	cfg.use_softhca = fabric != PLACES_DEVICES;
 	/* Over TCP a host is one node. */
@@ -258,6 +243,8 @@ static int open_sentinel(void)
 static int open_world(void)
 {
 	struct hello mine, *all = calloc((size_t)layer.world_size, sizeof(*all));
+	struct rail_hosts *hosts = NULL;
+	enum places_fabric fabric;
 	int rc;
 
 	rg_errors_hold();
@@ -268,12 +255,19 @@ static int open_world(void)
 	native.Allgather(&mine, sizeof(mine), MPI_BYTE, all, sizeof(mine), MPI_BYTE, MPI_COMM_WORLD);
 	layer.oversubscribed = places_oversubscribed(all, layer.world_size, layer.world_rank);
 	rg_errors_hold();
-	rc = agree(open_rails(all));
+	rc = agree(places_find(all, &fabric));
+	if (!rc && fabric == PLACES_DEVICES)
+		rc = common_rails(&hosts);
+	if (!rc) {
+		rg_errors_hold();
+		rc = agree(open_rails(all, fabric, hosts));
+	}
 	if (!rc)
 		rc = know_peers();
 	if (!rc)
 		tell_open(all[0].quiet);
 out:
+	rail_hosts_close(hosts);
 	if (all)
 		explicit_bzero(all, (size_t)layer.world_size * sizeof(*all));
 	explicit_bzero(mine.secret, sizeof(mine.secret));

@@ -298,6 +298,7 @@ static void ctx_free(struct rail_ctx *ctx)
 	free((char *)ctx->settings.rails);
 	free((char *)ctx->settings.soft);
 	free((char *)ctx->settings.pkey);
+	free((char *)ctx->settings.gid_index);
 	free((char *)ctx->cfg.fabric);
 	free((char *)ctx->cfg.local_fabric);
 	secret_free(ctx->cfg.secret);
@@ -355,6 +356,7 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	ok = copy_text(&ctx->settings.rails);
 	ok &= copy_text(&ctx->settings.soft);
 	ok &= copy_text(&ctx->settings.pkey);
+	ok &= copy_text(&ctx->settings.gid_index);
 	ok &= copy_text(&ctx->cfg.fabric);
 	ok &= copy_text(&ctx->cfg.local_fabric);
 	ok &= copy_text(&ctx->cfg.secret);

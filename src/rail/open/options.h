@@ -20,6 +20,12 @@ bool rail_list_is_all(const char *list);
 int rail_lists_check(const char *text, char *why, size_t why_size);
 /* The list for that host; the end of the text or a ';' ends it. */
 const char *rail_list_of_host(const char *text, const char *host);
+/* Bytes of "HOST=" before the list in a segment of such a text; 0: the segment is a list alone. */
+size_t rail_host_skip(const char *segment);
+/* --gid-index: "3", "mlx5_0:1=3,mlx5_1:1=5", ";HOST=LIST" after it.  Checked as --rails. */
+int rail_gid_lists_check(const char *text, char *why, size_t why_size);
+/* The entry for a port of that host; -1: auto. */
+int rail_gid_index_of(const char *text, const char *host, const char *port);
 int rail_pkey_parse(const char *text, uint16_t *key);
 
 #endif

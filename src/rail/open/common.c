@@ -1,0 +1,323 @@
+/*
+ * common.c - the rails that all hosts of a job have: this host's list of ports, the lists of all, and
+ * the ports of this process.  port_choice.h chooses.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rail/open/common.h"
+#include "rail/open/options.h"
+#include "rail/open/port_choice.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/open/wanted.h"
+#include "rail/rail.h"
+#include "util/err.h"
+#include "verbs/vrb.h"
+
+#define LIST_MAGIC 0x3130737472706772ull	/* "rgprts01" */
+
+/* On the wire, then `count` ports. */
+struct list_head {
+	uint64_t magic;
+	char host[64];
+	uint32_t named, count;
+};
+
+struct rail_hosts {
+	unsigned hosts, mine;
+	struct choice_host **host;
+	struct choice choice;
+};
+
+static size_t list_bytes(unsigned ports)
+{
+	return sizeof(struct list_head) + ports * sizeof(struct choice_port);
+}
+
+/* ---- This host's list ------------------------------------------------------ */
+
+static void wish_pkey(struct vrb_tables *t, uint16_t key)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < t->pkeys; i++)
+		if (!key || ((t->pkey[i].key ^ key) & 0x7fff) == 0)
+			t->pkey[kept++] = t->pkey[i];
+	t->pkeys = kept;
+}
+
+static void wish_gid(struct vrb_tables *t, int index)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < t->gids; i++)
+		if (index < 0 || t->gid[i].index == index)
+			t->gid[kept++] = t->gid[i];
+	t->gids = kept;
+}
+
+/* A port; of its tables, what the settings allow. */
+static int port_describe(const struct rail_settings *set, const struct vrb_port *port,
+			 struct choice_port *out)
+{
+	struct vrb_port_wish wish;
+	int rc = rail_port_wish(set, port, &wish);
+
+	memset(out, 0, sizeof(*out));
+	snprintf(out->name, sizeof(out->name), "%s", port->name);
+	snprintf(out->place, sizeof(out->place), "%.32s:%u", *port->pci ? port->pci : port->name,
+		 port->number);
+	out->rate = port->rate_bytes_per_s;
+	out->card = port->card;
+	out->lid = port->lid;
+	out->link_layer = port->link_layer;
+	out->state = (uint8_t)port->state;
+	out->usable = port->usable;
+	if (rc || port->state != IBV_PORT_ACTIVE || !port->usable)
+		return rc;
+	rc = vrb_port_tables(port, &out->tables);
+	if (rc)
+		return rc;
+	wish_pkey(&out->tables, wish.pkey);
+	if (port->link_layer == IBV_LINK_LAYER_ETHERNET)
+		wish_gid(&out->tables, wish.gid_index);
+	return 0;
+}
+
+static bool is_wanted(const struct choice_port *p)
+{
+	return p->state == IBV_PORT_ACTIVE && p->usable;
+}
+
+/* The wishes that a port has nothing for end the job only if no port has it. */
+static int wishes_check(const struct rail_settings *set, struct vrb_ports *ports,
+			const struct choice_host *host)
+{
+	struct vrb_port *first = NULL;
+	struct vrb_port_wish wish;
+	int rc;
+
+	for (unsigned p = 0; p < host->count; p++) {
+		if (!is_wanted(&host->port[p]))
+			continue;
+		if (host->port[p].tables.pkeys && host->port[p].tables.gids && !host->named)
+			return 0;
+		if (!first && (!host->port[p].tables.pkeys || !host->port[p].tables.gids))
+			first = rail_port_named(ports, host->port[p].name);
+	}
+	if (!first)
+		return 0;
+	rc = rail_port_wish(set, first, &wish);
+	return rc ? rc : vrb_port_configure(first, &wish);
+}
+
+static int host_describe(const struct rail_settings *set, struct vrb_ports *ports,
+			 struct choice_host *host)
+{
+	struct vrb_port *port[CHOICE_PORTS];
+	int count, rc = 0;
+
+	gethostname(host->name, sizeof(host->name) - 1);
+	count = rail_ports_wanted(set, ports, port, CHOICE_PORTS);
+	if (count < 0)
+		return count;
+	host->named = !rail_list_is_all(rail_list_of_host(set->rails ? set->rails : "all", host->name));
+	host->count = (uint32_t)count;
+	for (int p = 0; p < count && !rc; p++)
+		rc = port_describe(set, port[p], &host->port[p]);
+	return rc ? rc : wishes_check(set, ports, host);
+}
+
+int rail_hosts_list(const struct rail_settings *set, void **list, size_t *bytes)
+{
+	struct choice_host *host = calloc(1, sizeof(*host));
+	struct vrb_ports ports = { 0 };
+	struct list_head *head = NULL;
+	int rc = host ? vrb_ports_scan_real(ibv_get_device_list(NULL), &ports) : -ENOMEM;
+
+	if (!rc)
+		rc = host_describe(set, &ports, host);
+	if (!rc)
+		head = calloc(1, list_bytes(host->count));
+	if (head) {
+		*head = (struct list_head){ .magic = LIST_MAGIC, .named = host->named,
+					    .count = host->count };
+		memcpy(head->host, host->name, sizeof(head->host));
+		memcpy(head + 1, host->port, host->count * sizeof(host->port[0]));
+		*list = head;
+		*bytes = list_bytes(host->count);
+	} else if (!rc) {
+		rc = -ENOMEM;
+	}
+	if (rc == -ENOMEM)
+		rg_error("no memory for the list of ports");
+	vrb_ports_free(&ports);
+	free(host);
+	return rc;
+}
+
+/* ---- All hosts' lists --------------------------------------------------------- */
+
+static int host_read(const void *list, size_t bytes, struct choice_host *out)
+{
+	struct list_head head;
+
+	if (bytes < sizeof(head))
+		return -EPROTO;
+	memcpy(&head, list, sizeof(head));
+	if (head.magic != LIST_MAGIC || head.count > CHOICE_PORTS || bytes != list_bytes(head.count))
+		return -EPROTO;
+	memcpy(out->name, head.host, sizeof(out->name) - 1);
+	out->named = head.named;
+	out->count = head.count;
+	memcpy(out->port, (const char *)list + sizeof(head), head.count * sizeof(out->port[0]));
+	return 0;
+}
+
+int rail_hosts_open(const void *lists, const size_t *bytes, unsigned hosts, unsigned mine,
+		    struct rail_hosts **out)
+{
+	struct rail_hosts *h = calloc(1, sizeof(*h));
+	int rc = 0;
+
+	if (h) {
+		h->mine = mine;
+		h->host = calloc(hosts, sizeof(*h->host));
+	}
+	for (unsigned i = 0; h && h->host && i < hosts && !rc; i++) {
+		h->host[i] = calloc(1, sizeof(*h->host[i]));
+		h->hosts = i + 1;
+		rc = h->host[i] ? host_read(lists, bytes[i], h->host[i]) : -ENOMEM;
+		lists = (const char *)lists + bytes[i];
+	}
+	if (!h || !h->host)
+		rc = -ENOMEM;
+	if (!rc) {
+		*out = h;
+		return 0;
+	}
+	rg_error(rc == -ENOMEM ? "no memory for the ports of %u hosts" :
+				 "one of %u hosts speaks another version of librail", hosts);
+	rail_hosts_close(h);
+	return rc;
+}
+
+int rail_hosts_choose(struct rail_hosts *h)
+{
+	int rc;
+
+	choice_free(&h->choice);
+	rc = choice_make(&h->choice, (const struct choice_host *const *)h->host, h->hosts);
+	if (rc)
+		rg_error("%s", h->choice.why);
+	return rc;
+}
+
+void rail_hosts_tell(const struct rail_hosts *h, void (*line)(void *arg, const char *text), void *arg)
+{
+	choice_tell(&h->choice, line, arg);
+}
+
+void rail_hosts_close(struct rail_hosts *h)
+{
+	if (!h)
+		return;
+	choice_free(&h->choice);
+	for (unsigned i = 0; h->host && i < h->hosts; i++)
+		free(h->host[i]);
+	free(h->host);
+	free(h);
+}
+
+/* ---- Address handles ------------------------------------------------------------ */
+
+static const struct choice_port *end_of(const struct rail_hosts *h, unsigned host, unsigned rail,
+					const struct vrb_gid **gid)
+{
+	const struct choice_end *end = &h->choice.end[host][rail];
+	const struct choice_port *p = &h->host[host]->port[end->port];
+
+	*gid = &p->tables.gid[end->gid];
+	return p;
+}
+
+static int rail_try(const struct rail_hosts *h, struct vrb_ports *ports, unsigned rail, unsigned peer)
+{
+	const struct vrb_gid *own, *theirs;
+	const struct choice_port *p = end_of(h, h->mine, rail, &own);
+	struct vrb_port *port = rail_port_named(ports, p->name);
+
+	end_of(h, peer, rail, &theirs);
+	return port && p->link_layer == IBV_LINK_LAYER_ETHERNET ? vrb_port_try(port, own, theirs->raw) : 0;
+}
+
+void rail_hosts_try(const struct rail_hosts *h, struct rail_hosts_fault *out)
+{
+	struct vrb_ports ports;
+
+	*out = (struct rail_hosts_fault){ .rails = 0 };
+	if (h->hosts < 2 || vrb_ports_scan_real(ibv_get_device_list(NULL), &ports))
+		return;
+	for (unsigned rail = 0; rail < h->choice.rails; rail++)
+		for (uint64_t step = 1; step < h->hosts && !(out->rails >> rail & 1); step *= 2) {
+			const unsigned peer = (unsigned)((h->mine + step) % h->hosts);
+			const int rc = rail_try(h, &ports, rail, peer);
+
+			out->rails |= (uint32_t)(rc != 0) << rail;
+		}
+	vrb_ports_free(&ports);
+}
+
+bool rail_hosts_exclude(struct rail_hosts *h, const struct rail_hosts_fault *all)
+{
+	for (unsigned rail = 0; rail < h->choice.rails; rail++)
+		for (unsigned i = 0; all->rails >> rail & 1 && i < h->hosts; i++) {
+			const struct choice_end *end = &h->choice.end[i][rail];
+
+			h->host[i]->port[end->port].tables.gid[end->gid].dead = EHOSTUNREACH;
+		}
+	return all->rails != 0;
+}
+
+/* ---- The ports of this process ---------------------------------------------------- */
+
+/* Ends of a rail have one key, as vrb_port.subnet says: that of the first host. */
+static void subnet_set(const struct rail_hosts *h, unsigned rail, struct vrb_port *port)
+{
+	const struct vrb_gid *first;
+
+	end_of(h, 0, rail, &first);
+	memset(port->subnet, 0, sizeof(port->subnet));
+	memcpy(port->subnet, first->raw, 8);
+}
+
+int rail_common_select(struct rail_ctx *ctx)
+{
+	const struct rail_hosts *h = ctx->cfg.hosts;
+
+	for (unsigned rail = 0; rail < h->choice.rails; rail++) {
+		const struct vrb_gid *gid;
+		const struct choice_port *p = end_of(h, h->mine, rail, &gid);
+		const uint8_t key = h->choice.end[h->mine][rail].pkey;
+		struct vrb_port *port = rail_port_named(&ctx->ports, p->name);
+		int rc;
+
+		if (!port || port->state != IBV_PORT_ACTIVE) {
+			rg_error("--rails: %s of %s, which other processes of that host use, is %s here", p->name,
+				 h->host[h->mine]->name, port ? vrb_port_state_text(port->state) : "missing");
+			return -ENODEV;
+		}
+		rc = rail_select_port(ctx, port);
+		if (rc)
+			return rc;
+		if (port->link_layer == IBV_LINK_LAYER_ETHERNET)
+			vrb_port_use_gid(port, gid);
+		port->pkey_index = p->tables.pkey[key].index;
+		subnet_set(h, rail, port);
+	}
+	ctx->cfg.hosts = NULL;
+	return 0;
+}

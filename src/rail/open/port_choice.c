@@ -1,0 +1,547 @@
+/* port_choice.c - ports of all hosts in, rails out. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rail/open/port_choice.h"
+
+enum { SLOWEST = 4 };			/* a port below this part of the best rate takes no part */
+
+/* ---- Sets of ports, as bits ------------------------------------------------ */
+
+struct trial {
+	struct choice *c;
+	uint8_t link_layer;
+	uint32_t *set;			/* [hosts]: ports that may be rails */
+};
+
+static const struct choice_port *port_at(const struct trial *t, unsigned h, unsigned p)
+{
+	return &t->c->host[h]->port[p];
+}
+
+static bool is_in(const struct trial *t, unsigned h, unsigned p)
+{
+	return t->set[h] >> p & 1;
+}
+
+static void leave(struct choice *c, unsigned h, unsigned p, enum choice_why why, unsigned other)
+{
+	c->left[h][p] = (struct choice_left){ .why = (uint8_t)why, .host = (uint16_t)other };
+}
+
+static void leave_set(struct trial *t, unsigned h, unsigned p, enum choice_why why, unsigned other)
+{
+	t->set[h] &= ~(UINT32_C(1) << p);
+	leave(t->c, h, p, why, other);
+}
+
+static unsigned ports_in(uint32_t set)
+{
+	return (unsigned)__builtin_popcount(set);
+}
+
+static bool scope_is(const struct choice_port *p, bool link_local)
+{
+	for (unsigned i = 0; i < p->tables.gids; i++)
+		if (!p->tables.gid[i].dead &&
+		    (vrb_gid_scope(p->tables.gid[i].raw) == VRB_GID_LINK_LOCAL) == link_local)
+			return true;
+	return false;
+}
+
+static bool has_path(const struct choice_port *p)
+{
+	return scope_is(p, true) || scope_is(p, false);
+}
+
+static enum choice_why usable(const struct choice_port *p, uint8_t link_layer)
+{
+	if (!p->usable)
+		return CHOICE_TRANSPORT;
+	if (p->state != IBV_PORT_ACTIVE)
+		return CHOICE_STATE;
+	if (p->link_layer != link_layer)
+		return CHOICE_LINK_LAYER;
+	return has_path(p) ? CHOICE_USED : CHOICE_NO_GID;
+}
+
+/* ---- One host's ports -------------------------------------------------------- */
+
+static void host_usable(struct trial *t, unsigned h)
+{
+	t->set[h] = 0;
+	for (unsigned p = 0; p < t->c->host[h]->count; p++) {
+		enum choice_why why = usable(port_at(t, h, p), t->link_layer);
+
+		leave(t->c, h, p, why, h);
+		t->set[h] |= (uint32_t)(why == CHOICE_USED) << p;
+	}
+}
+
+static void host_scope(struct trial *t, unsigned h)
+{
+	bool others = false;
+
+	for (unsigned p = 0; p < t->c->host[h]->count; p++)
+		others |= is_in(t, h, p) && scope_is(port_at(t, h, p), false);
+	for (unsigned p = 0; others && p < t->c->host[h]->count; p++)
+		if (is_in(t, h, p) && !scope_is(port_at(t, h, p), false))
+			leave_set(t, h, p, CHOICE_LINK_LOCAL, h);
+}
+
+static void host_slow(struct trial *t, unsigned h)
+{
+	unsigned best = 0;
+
+	for (unsigned p = 0; p < t->c->host[h]->count; p++)
+		if (is_in(t, h, p) && (!is_in(t, h, best) || port_at(t, h, p)->rate > port_at(t, h, best)->rate))
+			best = p;
+	for (unsigned p = 0; p < t->c->host[h]->count; p++) {
+		const uint64_t rate = port_at(t, h, p)->rate;
+
+		if (!is_in(t, h, p) || !rate || rate >= port_at(t, h, best)->rate / SLOWEST)
+			continue;
+		leave_set(t, h, p, CHOICE_SLOW, h);
+		t->c->left[h][p].other = (uint8_t)best;
+	}
+}
+
+static unsigned of_rate(const struct trial *t, unsigned h, uint64_t rate)
+{
+	unsigned n = 0;
+
+	for (unsigned p = 0; p < t->c->host[h]->count; p++)
+		n += is_in(t, h, p) && port_at(t, h, p)->rate == rate;
+	return n;
+}
+
+/* The rate of most ports, of hosts `from` to `to`, all of which have it; the higher of two. */
+static uint64_t most_rate(const struct trial *t, unsigned from, unsigned to)
+{
+	uint64_t best = UINT64_MAX;
+	unsigned most = 0;
+
+	for (unsigned p = 0; p < t->c->host[from]->count; p++) {
+		const uint64_t rate = port_at(t, from, p)->rate;
+		unsigned n = UINT32_MAX;
+
+		for (unsigned h = from; h < to; h++) {
+			unsigned here = of_rate(t, h, rate);
+
+			n = here < n ? here : n;
+		}
+		if (is_in(t, from, p) && n && (n > most || (n == most && rate > best))) {
+			best = rate;
+			most = n;
+		}
+	}
+	return best;
+}
+
+/* Hosts of several generations have no rate in common: each one's own then. */
+static void one_rate(struct trial *t)
+{
+	const uint64_t common = most_rate(t, 0, t->c->hosts);
+
+	for (unsigned h = 0; h < t->c->hosts; h++) {
+		const uint64_t rate = common != UINT64_MAX ? common : most_rate(t, h, h + 1);
+
+		for (unsigned p = 0; p < t->c->host[h]->count; p++)
+			if (is_in(t, h, p) && port_at(t, h, p)->rate != rate)
+				leave_set(t, h, p, CHOICE_RATE, h);
+	}
+}
+
+/* ---- InfiniBand prefixes ------------------------------------------------------- */
+
+static bool same_prefix(const struct choice_port *a, const struct choice_port *b)
+{
+	return memcmp(a->tables.gid[0].raw, b->tables.gid[0].raw, 8) == 0;
+}
+
+/* Ports of that prefix that each host has at least. */
+static unsigned of_prefix(const struct trial *t, const struct choice_port *as)
+{
+	unsigned least = UINT32_MAX;
+
+	for (unsigned h = 0; h < t->c->hosts; h++) {
+		unsigned n = 0;
+
+		for (unsigned p = 0; p < t->c->host[h]->count; p++)
+			n += is_in(t, h, p) && same_prefix(port_at(t, h, p), as);
+		least = n < least ? n : least;
+	}
+	return least;
+}
+
+static void one_prefix(struct trial *t)
+{
+	unsigned most = 0;
+
+	for (unsigned p = 0; p < t->c->host[0]->count; p++) {
+		unsigned n = is_in(t, 0, p) ? of_prefix(t, port_at(t, 0, p)) : 0;
+
+		most = n > most ? n : most;
+	}
+	for (unsigned p = 0; most && p < t->c->host[0]->count; p++) {
+		const struct choice_port *as = port_at(t, 0, p);
+		unsigned n = is_in(t, 0, p) ? of_prefix(t, as) : most;
+
+		if (n == most || !n)
+			continue;
+		for (unsigned h = 0; h < t->c->hosts; h++)
+			for (unsigned q = 0; q < t->c->host[h]->count; q++)
+				if (is_in(t, h, q) && same_prefix(port_at(t, h, q), as) && (h || q != p))
+					leave_set(t, h, q, CHOICE_PREFIX, h);
+		leave_set(t, 0, p, CHOICE_PREFIX, 0);
+	}
+}
+
+/* ---- Pairs ----------------------------------------------------------------------- */
+
+/* The host with fewest ports, by whose ports the rails are counted. */
+static unsigned reference(const struct trial *t)
+{
+	unsigned least = 0;
+
+	for (unsigned h = 1; h < t->c->hosts; h++)
+		if (ports_in(t->set[h]) < ports_in(t->set[least]))
+			least = h;
+	return least;
+}
+
+/* Passes: one network and place; one network; routed and one place; routed. */
+static bool pairs(const struct choice_port *a, const struct choice_port *b, int pass)
+{
+	const bool place = !strcmp(a->place, b->place);
+
+	return choice_relation(a, b) >= (pass < 2 ? 2 : 1) && (pass % 2 || place);
+}
+
+/* Match the ports of host h with those of the reference; at[p of the reference]. */
+static void host_pair(const struct trial *t, unsigned ref, unsigned h, uint8_t at[CHOICE_PORTS])
+{
+	uint32_t open = t->set[h];
+
+	memset(at, CHOICE_NONE, CHOICE_PORTS);
+	for (int pass = 0; pass < 4; pass++)
+		for (unsigned p = 0; p < t->c->host[ref]->count; p++)
+			for (unsigned q = 0; q < t->c->host[h]->count; q++)
+				if (is_in(t, ref, p) && at[p] == CHOICE_NONE && open >> q & 1 &&
+				    pairs(port_at(t, ref, p), port_at(t, h, q), pass)) {
+					at[p] = (uint8_t)q;
+					open &= ~(UINT32_C(1) << q);
+				}
+}
+
+/* Ports of the same card that come before this one. */
+static unsigned turn_of(const struct trial *t, unsigned h, unsigned p)
+{
+	const uint64_t card = port_at(t, h, p)->card;
+	unsigned n = 0;
+
+	for (unsigned q = 0; card && q < p; q++)
+		n += is_in(t, h, q) && port_at(t, h, q)->card == card;
+	return n;
+}
+
+/* Of more than fit, first ports of cards come first. */
+static uint32_t most_that_fit(const struct trial *t, unsigned h, uint32_t set)
+{
+	uint32_t taken = 0;
+
+	for (unsigned turn = 0; turn < CHOICE_PORTS; turn++)
+		for (unsigned p = 0; p < t->c->host[h]->count; p++)
+			if (set >> p & 1 && turn_of(t, h, p) == turn && ports_in(taken) < RAIL_MAX)
+				taken |= UINT32_C(1) << p;
+	return taken;
+}
+
+/* One rail: its ports, which must have GIDs and a P_Key in common. */
+static void rail_add(struct trial *t, unsigned ref, unsigned p, uint8_t (*at)[CHOICE_PORTS])
+{
+	struct choice *c = t->c;
+	const unsigned rail = c->rails;
+	enum choice_why why = CHOICE_USED;
+	unsigned without = 0;
+
+	for (unsigned h = 0; h < c->hosts; h++)
+		c->end[h][rail].port = at[h][p];
+	if (!choice_gids(c, rail, &without))
+		why = CHOICE_NO_PATH;
+	else if (!choice_pkeys(c, rail, &without))
+		why = CHOICE_PARTITION;
+	for (unsigned h = 0; h < c->hosts; h++)
+		leave(c, h, at[h][p], why, without != h ? without : ref);
+	c->rails += why == CHOICE_USED;
+}
+
+/* The ports of the reference that a port of each host meets. */
+static uint32_t met_by_all(struct trial *t, unsigned ref, uint8_t (*at)[CHOICE_PORTS])
+{
+	uint32_t met = t->set[ref];
+
+	for (unsigned h = 0; h < t->c->hosts; h++)
+		host_pair(t, ref, h, at[h]);
+	for (unsigned p = 0; p < t->c->host[ref]->count; p++)
+		for (unsigned h = 0; h < t->c->hosts; h++)
+			if (is_in(t, ref, p) && at[h][p] == CHOICE_NONE && met >> p & 1) {
+				met &= ~(UINT32_C(1) << p);
+				leave(t->c, ref, p, CHOICE_ALONE, h);
+			}
+	return met;
+}
+
+static int rails_make(struct trial *t)
+{
+	struct choice *c = t->c;
+	const unsigned ref = reference(t);
+	uint8_t (*at)[CHOICE_PORTS] = calloc(c->hosts, sizeof(*at));
+	uint32_t met, taken;
+
+	if (!at)
+		return -ENOMEM;
+	met = met_by_all(t, ref, at);
+	taken = most_that_fit(t, ref, met);
+	for (unsigned h = 0; h < c->hosts; h++)
+		for (unsigned q = 0; q < c->host[h]->count; q++)
+			if (is_in(t, h, q) && h != ref)
+				leave(c, h, q, CHOICE_ALONE, ref);
+	for (unsigned p = 0; p < c->host[ref]->count; p++)
+		for (unsigned h = 0; met & ~taken & UINT32_C(1) << p && h < c->hosts; h++)
+			leave(c, h, at[h][p], CHOICE_MANY, h);
+	for (unsigned p = 0; p < c->host[ref]->count; p++)
+		if (taken >> p & 1)
+			rail_add(t, ref, p, at);
+	free(at);
+	return 0;
+}
+
+/* ---- --rails all ------------------------------------------------------------------- */
+
+static int trial_run(struct choice *c, uint8_t link_layer)
+{
+	struct trial t = { .c = c, .link_layer = link_layer };
+	int rc;
+
+	t.set = calloc(c->hosts, sizeof(*t.set));
+	if (!t.set)
+		return -ENOMEM;
+	c->rails = 0;
+	for (unsigned h = 0; h < c->hosts; h++) {
+		host_usable(&t, h);
+		host_scope(&t, h);
+		host_slow(&t, h);
+	}
+	one_rate(&t);
+	if (link_layer == IBV_LINK_LAYER_INFINIBAND)
+		one_prefix(&t);
+	rc = rails_make(&t);
+	free(t.set);
+	return rc;
+}
+
+/* The lowest rate at the ends of the fastest rail. */
+static uint64_t rate_of(const struct choice *c)
+{
+	uint64_t best = 0;
+
+	for (unsigned r = 0; r < c->rails; r++) {
+		uint64_t least = UINT64_MAX;
+
+		for (unsigned h = 0; h < c->hosts; h++) {
+			const uint64_t rate = c->host[h]->port[c->end[h][r].port].rate;
+
+			least = rate < least ? rate : least;
+		}
+		best = least > best ? least : best;
+	}
+	return best;
+}
+
+/* Ports of the link layer that were looked at. */
+static unsigned ports_tried(const struct choice *c)
+{
+	unsigned n = 0;
+
+	for (unsigned h = 0; h < c->hosts; h++)
+		for (unsigned p = 0; p < c->host[h]->count; p++)
+			n += c->left[h][p].why != CHOICE_LINK_LAYER && c->left[h][p].why != CHOICE_STATE &&
+			     c->left[h][p].why != CHOICE_TRANSPORT;
+	return n;
+}
+
+static bool is_better(const struct choice *a, const struct choice *b)
+{
+	const uint64_t rate_a = rate_of(a), rate_b = rate_of(b);
+
+	if (!a->rails && !b->rails)
+		return ports_tried(a) > ports_tried(b);
+	if (!a->rails || !b->rails)
+		return a->rails > b->rails;
+	if (rate_a && rate_b && rate_a < rate_b / SLOWEST)
+		return false;
+	if (rate_a && rate_b && rate_b < rate_a / SLOWEST)
+		return true;
+	return a->rails != b->rails ? a->rails > b->rails : rate_a > rate_b;
+}
+
+static int tables_make(struct choice *c, const struct choice_host *const *host, unsigned hosts)
+{
+	*c = (struct choice){ .host = host, .hosts = hosts };
+	c->end = calloc(hosts, sizeof(*c->end));
+	c->left = calloc(hosts, sizeof(*c->left));
+	if (c->end && c->left)
+		return 0;
+	snprintf(c->why, sizeof(c->why), "no memory for the ports of %u hosts", hosts);
+	return -ENOMEM;
+}
+
+static int choose_all(struct choice *c)
+{
+	struct choice other;
+	int rc = tables_make(&other, c->host, c->hosts);
+
+	if (!rc)
+		rc = trial_run(c, IBV_LINK_LAYER_INFINIBAND);
+	if (!rc)
+		rc = trial_run(&other, IBV_LINK_LAYER_ETHERNET);
+	if (!rc && is_better(&other, c)) {
+		struct choice best = other;
+
+		other = *c;
+		*c = best;
+	}
+	choice_free(&other);
+	return rc;
+}
+
+/* ---- Named ports --------------------------------------------------------------------- */
+
+/* The first host whose ports are named; all are alike in number. */
+static int named_count(struct choice *c, unsigned *ref)
+{
+	*ref = c->hosts;
+	for (unsigned h = 0; h < c->hosts; h++) {
+		if (!c->host[h]->named)
+			continue;
+		if (*ref == c->hosts)
+			*ref = h;
+		if (c->host[h]->count == c->host[*ref]->count)
+			continue;
+		snprintf(c->why, sizeof(c->why), "--rails names %u port%s on %s, %u on %s (accepted: as many on "
+			 "each host, or all)", c->host[*ref]->count, c->host[*ref]->count == 1 ? "" : "s",
+			 c->host[*ref]->name, c->host[h]->count, c->host[h]->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void set_all(struct trial *t, unsigned ref)
+{
+	for (unsigned h = 0; h < t->c->hosts; h++) {
+		t->set[h] = 0;
+		for (unsigned p = 0; p < t->c->host[h]->count; p++) {
+			const struct choice_port *port = port_at(t, h, p);
+			enum choice_why why = usable(port, port->link_layer);
+
+			/* What keeps a named port from a rail is told as the rail's own error. */
+			t->set[h] |= (uint32_t)(h == ref || why == CHOICE_USED || t->c->host[h]->named) << p;
+			leave(t->c, h, p, CHOICE_STATE, h);
+		}
+	}
+}
+
+static int named_fails(struct choice *c, unsigned ref, unsigned p, unsigned h, enum choice_why why)
+{
+	const struct choice_port *port = &c->host[ref]->port[p];
+	const bool infiniband = port->link_layer != IBV_LINK_LAYER_ETHERNET;
+
+	snprintf(c->why, sizeof(c->why), why == CHOICE_PARTITION ?
+		 "rail %u (%s of %s) and host %s have no partition key in common with a full member at one end "
+		 "of each pair (accepted: --pkey KEY of a partition of both)" :
+		 infiniband ?
+		 "rail %u (%s of %s) is on another subnet than host %s, whose prefix only a router's LID leads "
+		 "to: order the ports by --rails so that rail i meets rail i" :
+		 "rail %u (%s of %s) is on another subnet than host %s: order the ports by --rails so that rail "
+		 "i meets rail i", p, port->name, c->host[ref]->name, c->host[h]->name);
+	return -ENETUNREACH;
+}
+
+/* A neighbour at another place of a host's list: the names are in disorder. */
+static bool in_disorder(const struct choice *c, unsigned ref, unsigned p, unsigned h)
+{
+	const struct choice_port *port = &c->host[ref]->port[p];
+
+	if (!c->host[h]->named || choice_relation(port, &c->host[h]->port[p]) == 2)
+		return false;
+	for (unsigned q = 0; q < c->host[h]->count; q++)
+		if (q != p && choice_relation(port, &c->host[h]->port[q]) == 2)
+			return true;
+	return false;
+}
+
+static int named_rails(struct trial *t, unsigned ref, uint8_t (*at)[CHOICE_PORTS])
+{
+	struct choice *c = t->c;
+
+	for (unsigned h = 0; h < c->hosts; h++) {
+		host_pair(t, ref, h, at[h]);
+		for (unsigned p = 0; c->host[h]->named && p < c->host[ref]->count; p++)
+			at[h][p] = (uint8_t)p;
+	}
+	for (unsigned p = 0; p < c->host[ref]->count; p++) {
+		for (unsigned h = 0; h < c->hosts; h++)
+			if (at[h][p] == CHOICE_NONE || in_disorder(c, ref, p, h))
+				return named_fails(c, ref, p, h, CHOICE_NO_PATH);
+		rail_add(t, ref, p, at);
+		if (c->rails <= p)
+			return named_fails(c, ref, p, c->left[ref][p].host,
+					   (enum choice_why)c->left[ref][p].why);
+	}
+	return 0;
+}
+
+static int choose_named(struct choice *c, unsigned ref)
+{
+	struct trial t = { .c = c };
+	uint8_t (*at)[CHOICE_PORTS] = calloc(c->hosts, sizeof(*at));
+	int rc = -ENOMEM;
+
+	t.set = calloc(c->hosts, sizeof(*t.set));
+	if (at && t.set) {
+		set_all(&t, ref);
+		rc = named_rails(&t, ref, at);
+	}
+	free(t.set);
+	free(at);
+	return rc;
+}
+
+int choice_make(struct choice *c, const struct choice_host *const *host, unsigned hosts)
+{
+	int rc = tables_make(c, host, hosts);
+	unsigned ref;
+
+	if (!rc)
+		rc = named_count(c, &ref);
+	if (rc)
+		return rc;
+	c->named = ref < hosts;
+	rc = c->named ? choose_named(c, ref) : choose_all(c);
+	if (rc || c->rails)
+		return rc;
+	choice_why_none(c);
+	return -ENODEV;
+}
+
+void choice_free(struct choice *c)
+{
+	free(c->end);
+	free(c->left);
+	c->end = NULL;
+	c->left = NULL;
+}

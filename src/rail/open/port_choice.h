@@ -1,0 +1,111 @@
+/*
+ * port_choice.h - which ports of the hosts of a job are its rails.  Pure: every process computes the
+ * same from the same lists.
+ *
+ * A rail is one port of each host, with the GID and the P_Key that the port uses there.  --rails all:
+ *
+ *	link layer	the one that gives more rails
+ *	left out	ports with link-local addresses alone where the host has others; ports below a
+ *			quarter of the host's best rate
+ *	one rate	the largest set of ports of one rate that all hosts have
+ *	one prefix	InfiniBand: the prefixes with most ports (equal fabrics, one per rail, are kept)
+ *	pairs		the ports of the host with fewest, in PCI order, each with a port of every other
+ *			host: one network first, then the same place on the bus, then PCI order
+ *	at most 8	first ports of cards before second ones
+ *
+ * Named ports are rails in the order of their names.
+ */
+#ifndef RAIL_PORT_CHOICE_H
+#define RAIL_PORT_CHOICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rail/rail.h"
+#include "verbs/vrb.h"
+
+enum {
+	CHOICE_PORTS = 32,		/* of a host */
+	CHOICE_NONE = 255,
+};
+
+struct choice_port {
+	char name[72];			/* "mlx5_0:1" */
+	char place[40];			/* address on the bus and number; without one the name */
+	uint64_t rate;			/* bytes per second; 0: unknown */
+	uint64_t card;			/* sys_image_guid, equal for all functions of a card; 0: unknown */
+	uint16_t lid;
+	uint8_t link_layer, state;	/* IBV_LINK_LAYER_..., enum ibv_port_state */
+	uint8_t usable;			/* carries RC with immediates */
+	uint8_t lag;			/* several cables under one name */
+	struct vrb_tables tables;	/* Ethernet: in the order of preference */
+};
+
+struct choice_host {
+	char name[64];
+	uint32_t named;			/* --rails names its ports */
+	uint32_t count;
+	struct choice_port port[CHOICE_PORTS];	/* in PCI order, or that of the names */
+};
+
+enum choice_why {
+	CHOICE_USED,
+	CHOICE_STATE,			/* not ACTIVE */
+	CHOICE_TRANSPORT,		/* carries no RC with immediates */
+	CHOICE_NO_GID,			/* no address, or none from which an address handle is made */
+	CHOICE_LINK_LAYER,		/* the rails have the other one */
+	CHOICE_LINK_LOCAL,
+	CHOICE_SLOW,			/* below a quarter of port `other` */
+	CHOICE_RATE,
+	CHOICE_PREFIX,			/* fewer ports than another InfiniBand prefix has */
+	CHOICE_ALONE,			/* `host` has no such port left */
+	CHOICE_NO_PATH,			/* no GIDs by which it reaches `host` */
+	CHOICE_PARTITION,		/* no P_Key in common with `host` */
+	CHOICE_MANY,			/* RAIL_MAX are in use */
+};
+
+struct choice_left {
+	uint8_t why;			/* enum choice_why */
+	uint8_t other;
+	uint16_t host;
+};
+
+/* Of a host: indices into its list and the tables there. */
+struct choice_end {
+	uint8_t port, gid, pkey;
+};
+
+struct choice {
+	const struct choice_host *const *host;
+	unsigned hosts, rails;
+	bool named;
+	bool routed[RAIL_MAX];		/* RoCE v2 between networks */
+	struct choice_end (*end)[RAIL_MAX];	/* [hosts] */
+	struct choice_left (*left)[CHOICE_PORTS];	/* [hosts] */
+	char why[256];			/* why there is no rail */
+};
+
+/*
+ * 0 or -errno with choice.why: -ENODEV no port that all have, -ENETUNREACH no path, -EINVAL named
+ * ports that do not fit each other, -ENOMEM.  `host` remains the caller's.  choice_free in either
+ * case.
+ */
+int choice_make(struct choice *c, const struct choice_host *const *host, unsigned hosts);
+void choice_free(struct choice *c);
+
+/* 2: of one network (InfiniBand: one prefix); 1: routed, or link-local alone; 0: no path. */
+int choice_relation(const struct choice_port *a, const struct choice_port *b);
+/* A GID for each end of a rail; false, with the host that has none. */
+bool choice_gids(struct choice *c, unsigned rail, unsigned *without);
+/* The first P_Key that all have, no two ends as limited members; false, with a host without it. */
+bool choice_pkeys(struct choice *c, unsigned rail, unsigned *without);
+
+/* ---- port_choice_text.c ---- */
+
+/* Call `line` for each thing that is left out, and for each rail that is special. */
+void choice_tell(const struct choice *c, void (*line)(void *arg, const char *text), void *arg);
+/* Sets c->why, where no rail is left. */
+void choice_why_none(struct choice *c);
+
+#endif

@@ -1,0 +1,92 @@
+#!/bin/sh
+# ports.sh - which ports of unlike hosts are rails, and the line about those that are not.
+. "$srcdir/tests/adapters/adapters.sh"
+limit=60
+
+run() {
+	on "$1" "${ranks:-2}" ./pt2pt/rg_bw --validate --over stripe --sizes 64:64K --window 4 \
+		--time-cap 20ms --iterations 50 --warmup 5 $options
+	row "$1" rg_bw
+}
+
+# rails N SPEC [WORDS]: so many, validated; a line of rank 0 has the words, without them none is there.
+rails() {
+	run "$2"
+	expect "$2: passes" passes
+	expect "$2: $1" grep -q "in place of libibverbs, .* $1 rails* on" "$out"
+	if [ -n "${3-}" ]; then
+		expect "$2: a line: $3" grep -q "^rg_bw: .*$3" "$err"
+	else
+		expect "$2: no line" [ "$(ours rg_bw)" -eq 0 ]
+	fi
+}
+
+# none SPEC WORDS: one line says why.
+none() {
+	run "$1"
+	judge_refusal rg_bw 3 4 "$2" "$1"
+}
+
+# Hosts with unlike ports, of one link layer.
+rails 1 link=ib/ib+eth 'soft0:2 of host0 is left out: soft0:2 of host1 is of RoCE'
+rails 1 link=ib/eth+ib 'soft0:1 of host0 is left out: soft0:1 of host1 is of RoCE'
+ranks=4
+rails 1 link=ib/ib/ib+eth 'soft0:2 of host0 and another port are left out: soft0:2 of host2 is of RoCE'
+ranks=
+rails 1 link=ib+eth 'soft0:2 of host0 and another port are left out: the rails are of InfiniBand'
+rails 2 link=ib+ib+eth,ports=3 'soft0:3 of host0 and another port are left out: the rails are of Inf'
+rails 2 link=ib+eth+eth,ports=3 'soft0:1 of host0 and another port are left out: the rails are of RoCE'
+none link=ib/eth 'soft0:1 of host0: soft0:1 of host1 is of RoCE'
+# One rate, and none below a quarter of the best.
+rails 1 link=ib,rate=8GB/s+1GB/s 'soft0:2 of host0 .* below a quarter of soft0:1'
+rails 2 link=ib,ports=3,rate=5GB/s+10GB/s+10GB/s 'soft0:1 of host0 .* the rails are of another rate'
+rails 8 link=ib,hcas=2,ports=5 'left out: 8 rails are in use'
+# Prefixes: equal fabrics are rails, a smaller one is left out.
+rails 2 link=ib,prefix=1+2
+rails 2 link=ib,ports=3,prefix=1+2+1 'soft0:2 of host0 .* another InfiniBand prefix has more ports'
+rails 1 link=ib,prefix=1/1+2 'soft0:2 of host0 and another port are left out: soft0:2 of host1 is on another subnet'
+rails 1 link=ib,prefix=1+2/2+3 'soft0:1 of host0 and another port are left out'
+none link=ib,prefix=1/2 "on another subnet, to whose prefix only a router's LID leads"
+
+# GIDs: a common network before others, an address handle from each; routers in between.
+rails 2 link=eth,gids=ip4.v2!:ip6.v2
+rails 2 link=eth,gids=alt4.v2:ip4.v2/ip4.v2
+rails 2 link=eth,gids=ll.v1:ip6.v2/ip6.v2:ip4.v1
+rails 2 link=eth,gids=ip4.v2/ip4.v2!:alt4.v2 'RoCE v2 is routed between IP networks, such as ::ffff:10.0.0.1 '
+rails 2 link=eth,gids=ip4.v2/alt4.v2 'RoCE v2 is routed between IP networks'
+rails 1 link=eth,gids=ip4.v2+ll.v2 'soft0:2 of host0 .* link-local addresses alone'
+rails 1 link=eth,gids=ip4.v2/ip4.v2+ip4.v1 'soft0:2 of host1 has no GID of its kind'
+rails 2 link=eth,gids=ll.v2 'rail 0 .* has link-local GIDs alone'
+none link=eth,gids=ip4.v2! 'no address handle can be made from its GIDs (No route to host)'
+none link=eth,gids=ip4.v1/ip4.v2 'soft0:1 of host1 has no GID of its kind'
+
+# P_Keys: the first that all have, one end of each pair a full member.
+rails 2 pkeys=7fff:8001/ffff:8002:8001
+rails 2 pkeys=8002:8001/8003:8001
+rails 1 pkeys=8001/8001+8002 'soft0:2 of host0 .* no partition key in common with host1'
+none pkeys=8001/8002 'no partition key in common'
+none pkeys=0001 'no partition key in common with host1, with a full member at one end'
+ranks=4
+rails 2 pkeys=0001/8001
+none pkeys=8001/0001 'no partition key in common with host2, with a full member at one end'
+rails 2 pkeys=8001:8002/0001:8002
+ranks=
+
+# Named ports are rails in the order of their names.
+options="--rails soft0:2;host1=soft0:1"
+rails 1 link=eth 'RoCE v2 is routed'
+none link=ib,prefix=1+2 'rail 0 (soft0:2 of host0) is on another subnet than host host1'
+options="--rails soft0:1,soft0:2;host1=soft0:1"
+none link=ib '.*names 2 ports on host0, 1 on host1 (accepted: as many'
+options="--rails soft0:1,soft0:2;host1=soft0:2,soft0:1"
+none link=eth 'order the ports by --rails so that rail i meets rail i'
+options="--pkey 8"
+none pkeys=8001 'soft0:1 is in no such partition (accepted: 0x8001)'
+options="--gid-index 3"
+none link=eth,gids=ip4.v2 'soft0:1 has no such GID (accepted: 0)'
+rails 1 link=ib+eth,gids=ip4.v2:ip4.v1:gap:ip6.v2 'soft0:2 of host0'
+options="--gid-index auto;host1=soft0:1=3,1"
+rails 2 link=eth,gids=ip4.v2:ip4.v1:gap:ip6.v2/ip4.v2:alt4.v2:gap:alt4.v2 'RoCE v2 is routed'
+options="--gid-index 1,soft0:2=0;host1=0"
+rails 2 link=eth,gids=ip4.v2:alt4.v2 '1 of 2 rails: RoCE v2 is routed'
+finish

@@ -1,0 +1,385 @@
+/* test_port_choice.c - hosts that are made up: the rails that their ports make. */
+#include "cmocka_all.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "rail/open/options.h"
+#include "rail/open/port_choice.h"
+
+enum { HOSTS = 3 };
+
+static const uint64_t GB = 1000000000;
+
+static struct choice_host host[HOSTS];
+static struct choice choice;
+static char lines[4096];
+
+static void begin(void)
+{
+	memset(host, 0, sizeof(host));
+	for (unsigned h = 0; h < HOSTS; h++)
+		snprintf(host[h].name, sizeof(host[h].name), "node%u", h);
+}
+
+/* The next port of a host, at a place of its own: a full member of the default partition. */
+static struct choice_port *port_add(unsigned h, uint8_t link_layer, uint64_t rate)
+{
+	const unsigned n = host[h].count++;
+	struct choice_port *p = &host[h].port[n];
+
+	snprintf(p->name, sizeof(p->name), "mlx5_%u:1", n);
+	snprintf(p->place, sizeof(p->place), "0000:%02x:00.0:1", n);
+	p->link_layer = link_layer;
+	p->rate = rate;
+	p->state = IBV_PORT_ACTIVE;
+	p->usable = 1;
+	p->card = n + 1;
+	p->tables.pkeys = 1;
+	p->tables.pkey[0].key = 0xffff;
+	return p;
+}
+
+static struct choice_port *ib_add(unsigned h, uint64_t rate, unsigned char prefix)
+{
+	struct choice_port *p = port_add(h, IBV_LINK_LAYER_INFINIBAND, rate);
+
+	p->tables.gids = 1;
+	p->tables.gid[0].raw[7] = prefix;
+	p->tables.gid[0].raw[15] = (unsigned char)(h * 16 + host[h].count);
+	return p;
+}
+
+static void gid_add(struct choice_port *p, const char *address, uint8_t type, uint8_t bits)
+{
+	struct vrb_gid *g = &p->tables.gid[p->tables.gids];
+
+	assert_int_equal(inet_pton(AF_INET6, address, g->raw), 1);
+	g->index = (uint8_t)(2 * p->tables.gids++);
+	g->type = type;
+	g->bits = bits;
+}
+
+static struct choice_port *eth_add(unsigned h, uint64_t rate, const char *address, uint8_t bits)
+{
+	struct choice_port *p = port_add(h, IBV_LINK_LAYER_ETHERNET, rate);
+
+	gid_add(p, address, IBV_GID_TYPE_ROCE_V2, bits);
+	return p;
+}
+
+static void keep(void *arg, const char *text)
+{
+	(void)arg;
+	strcat(strcat(lines, text), "\n");
+}
+
+static int choose(unsigned hosts)
+{
+	const struct choice_host *of[HOSTS];
+	int rc;
+
+	for (unsigned h = 0; h < hosts; h++)
+		of[h] = &host[h];
+	choice_free(&choice);
+	rc = choice_make(&choice, of, hosts);
+	*lines = 0;
+	if (!rc)
+		choice_tell(&choice, keep, NULL);
+	return rc;
+}
+
+static void is_rails(unsigned hosts, unsigned rails)
+{
+	assert_int_equal(choose(hosts), 0);
+	assert_int_equal(choice.rails, rails);
+}
+
+static void is_end(unsigned rail, unsigned h, unsigned port)
+{
+	assert_int_equal(choice.end[h][rail].port, port);
+}
+
+static void says(const char *words)
+{
+	if (!strstr(lines, words))
+		print_error("%s", lines);
+	assert_non_null(strstr(lines, words));
+}
+
+/* A DGX: eight ports for messages, four for storage on a fabric of their own or of another kind. */
+static void test_eight_and_four(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < 3; kind++) {
+		begin();
+		for (unsigned h = 0; h < 2; h++)
+			for (unsigned p = 0; p < 12; p++)
+				if (p % 3 != 2)
+					ib_add(h, 50 * GB, 1);
+				else if (kind == 0)
+					ib_add(h, 50 * GB, 2);
+				else if (kind == 1)
+					ib_add(h, 25 * GB, 1);
+				else
+					eth_add(h, 50 * GB, "::ffff:10.0.0.1", 120);
+		is_rails(2, 8);
+		for (unsigned r = 0; r < 8; r++) {
+			is_end(r, 0, r / 2 * 3 + r % 2);
+			is_end(r, 1, r / 2 * 3 + r % 2);
+		}
+		says("mlx5_2:1 of node0 and 7 more ports are left out");
+	}
+}
+
+/* Each port of a card is a device: of nine cards with two, the first ports of eight. */
+static void test_cards(void **state)
+{
+	(void)state;
+	begin();
+	for (unsigned h = 0; h < 2; h++)
+		for (unsigned p = 0; p < 18; p++)
+			ib_add(h, 50 * GB, 1)->card = 1 + p / 2;
+	is_rails(2, 8);
+	for (unsigned r = 0; r < 8; r++)
+		is_end(r, 1, 2 * r);
+	says("8 rails are in use");
+	/* Without their number no ports are of one card. */
+	for (unsigned h = 0; h < 2; h++)
+		for (unsigned p = 0; p < 18; p++)
+			host[h].port[p].card = 0;
+	is_rails(2, 8);
+	is_end(7, 0, 7);
+}
+
+static void test_unlike_hosts(void **state)
+{
+	(void)state;
+	begin();
+	for (unsigned h = 0; h < 3; h++)
+		for (unsigned p = 0; p < 4; p++)
+			ib_add(h, 50 * GB, 1);
+	host[1].port[1].state = IBV_PORT_DOWN;
+	is_rails(3, 3);
+	is_end(1, 0, 2);
+	is_end(1, 1, 2);
+	says("mlx5_1:1 of node0 and another port are left out: mlx5_1:1 of node1 is DOWN");
+	/* A port fewer, and none at the places of others: in PCI order. */
+	host[1].count = 2;
+	host[1].port[1] = host[1].port[0];
+	snprintf(host[1].port[0].place, sizeof(host[1].port[0].place), "0001:00:00.0:1");
+	snprintf(host[1].port[1].place, sizeof(host[1].port[1].place), "0001:01:00.0:1");
+	is_rails(3, 2);
+	is_end(1, 1, 1);
+	is_end(1, 0, 1);
+	says("mlx5_2:1 of node0 and 3 more ports are left out: node1 has no port left for it");
+	/* A port that lost half of its lanes. */
+	begin();
+	for (unsigned h = 0; h < 2; h++)
+		for (unsigned p = 0; p < 2; p++)
+			ib_add(h, h + p == 2 ? 25 * GB : 50 * GB, 1);
+	is_rails(2, 1);
+	says("mlx5_1:1 of node1 is left out: 25GB/s, the rails are of another rate");
+	/* Hosts of two generations. */
+	host[1].port[0].rate = 25 * GB;
+	is_rails(2, 2);
+}
+
+static void test_prefixes(void **state)
+{
+	(void)state;
+	begin();
+	for (unsigned h = 0; h < 2; h++)
+		for (unsigned p = 0; p < 4; p++)
+			ib_add(h, 50 * GB, (unsigned char)(p + 1));
+	is_rails(2, 4);
+	/* Cables in another order. */
+	host[1].port[0].tables.gid[0].raw[7] = 2;
+	host[1].port[1].tables.gid[0].raw[7] = 1;
+	is_rails(2, 4);
+	is_end(0, 1, 1);
+	is_end(1, 1, 0);
+	for (unsigned p = 0; p < 4; p++)
+		host[1].port[p].tables.gid[0].raw[7] = 9;
+	assert_int_equal(choose(2), -ENODEV);
+	assert_non_null(strstr(choice.why, "router's LID"));
+}
+
+static void test_networks(void **state)
+{
+	(void)state;
+	begin();
+	eth_add(0, 50 * GB, "::ffff:10.0.1.1", 120);
+	eth_add(0, 50 * GB, "::ffff:10.0.2.1", 120);
+	eth_add(1, 50 * GB, "::ffff:10.0.2.2", 120);
+	eth_add(1, 50 * GB, "::ffff:10.0.1.2", 120);
+	is_rails(2, 2);
+	is_end(0, 1, 1);
+	is_end(1, 1, 0);
+	assert_string_equal(lines, "");
+	/* Networks of a rail each host: by place, through routers. */
+	begin();
+	for (unsigned h = 0; h < 2; h++)
+		for (unsigned p = 0; p < 2; p++) {
+			char address[32];
+
+			snprintf(address, sizeof(address), "::ffff:10.%u.0.%u", 2 - p, 2 * h);
+			eth_add(h, 50 * GB, address, 127);
+		}
+	is_rails(2, 2);
+	is_end(0, 0, 0);
+	is_end(0, 1, 0);
+	says("2 of 2 rails: RoCE v2 is routed");
+	/* v1 knows no router. */
+	for (unsigned p = 0; p < 2; p++)
+		host[1].port[p].tables.gid[0].type = host[0].port[p].tables.gid[0].type = IBV_GID_TYPE_ROCE_V1;
+	assert_int_equal(choose(2), -ENODEV);
+	/* A mask that only one host knows. */
+	begin();
+	eth_add(0, 50 * GB, "::ffff:10.0.1.1", 112);
+	eth_add(1, 50 * GB, "::ffff:10.0.2.1", 0);
+	is_rails(2, 1);
+	assert_string_equal(lines, "");
+}
+
+static void test_gids(void **state)
+{
+	struct choice_port *a, *b;
+
+	(void)state;
+	begin();
+	a = eth_add(0, 50 * GB, "::ffff:10.0.1.1", 120);
+	gid_add(a, "fd00::1", IBV_GID_TYPE_ROCE_V2, 64);
+	gid_add(a, "fe80::1", IBV_GID_TYPE_ROCE_V2, 64);
+	b = eth_add(1, 50 * GB, "::ffff:10.0.9.1", 120);
+	gid_add(b, "fd00::2", IBV_GID_TYPE_ROCE_V2, 64);
+	gid_add(b, "fe80::2", IBV_GID_TYPE_ROCE_V2, 64);
+	is_rails(2, 1);
+	assert_int_equal(choice.end[0][0].gid, 1);
+	assert_int_equal(choice.end[1][0].gid, 1);
+	/* No handle: the next one. */
+	b->tables.gid[1].dead = EHOSTUNREACH;
+	is_rails(2, 1);
+	assert_int_equal(choice.end[1][0].gid, 0);
+	says("1 of 1 rails: RoCE v2 is routed between IP networks, such as ::ffff:10.0.1.1 of node0 and "
+	     "::ffff:10.0.9.1 of node1");
+	b->tables.gid[0].dead = EHOSTUNREACH;
+	is_rails(2, 1);
+	assert_int_equal(choice.end[1][0].gid, 2);
+	says("link-local");
+	b->tables.gid[2].dead = EHOSTUNREACH;
+	assert_int_equal(choose(2), -ENODEV);
+	assert_non_null(strstr(choice.why, "no address handle"));
+}
+
+static void pkeys_set(unsigned h, uint16_t first, uint16_t second)
+{
+	struct vrb_tables *t = &host[h].port[0].tables;
+
+	t->pkey[0] = (struct vrb_pkey){ .key = first, .index = 3 };
+	t->pkey[1] = (struct vrb_pkey){ .key = second, .index = 7 };
+	t->pkeys = second ? 2 : 1;
+}
+
+static void is_pkey(unsigned h, uint16_t key)
+{
+	assert_int_equal(host[h].port[0].tables.pkey[choice.end[h][0].pkey].key, key);
+}
+
+static void test_pkeys(void **state)
+{
+	(void)state;
+	begin();
+	for (unsigned h = 0; h < 3; h++)
+		ib_add(h, 50 * GB, 1);
+	pkeys_set(0, 0x7fff, 0x8001);
+	pkeys_set(1, 0x7fff, 0x8001);
+	pkeys_set(2, 0x0001, 0);
+	is_rails(3, 1);
+	is_pkey(0, 0x8001);
+	is_pkey(2, 0x0001);
+	pkeys_set(1, 0x7fff, 0x0001);
+	assert_int_equal(choose(3), -ENODEV);
+	assert_non_null(strstr(choice.why, "no partition key in common with node2"));
+	/* Both memberships: the full one. */
+	pkeys_set(1, 0x0001, 0x8001);
+	is_rails(3, 1);
+	is_pkey(1, 0x8001);
+	pkeys_set(0, 0x7fff, 0x8002);
+	is_rails(1, 1);
+	is_pkey(0, 0x8002);
+}
+
+static void test_named(void **state)
+{
+	(void)state;
+	begin();
+	for (unsigned h = 0; h < 2; h++)
+		for (unsigned p = 0; p < 2; p++)
+			ib_add(h, (p + 1) * 10 * GB, (unsigned char)(h == p));
+	host[0].named = host[1].named = 1;
+	assert_int_equal(choose(2), -ENETUNREACH);
+	assert_non_null(strstr(choice.why, "order the ports"));
+	for (unsigned p = 0; p < 2; p++)
+		host[1].port[p].tables.gid[0].raw[7] = (unsigned char)!p;
+	is_rails(2, 2);
+	host[1].count = 1;
+	assert_int_equal(choose(2), -EINVAL);
+	assert_non_null(strstr(choice.why, "2 ports on node0, 1 on node1"));
+	/* The other host has what it has. */
+	host[1].count = 2;
+	host[1].named = 0;
+	is_rails(2, 2);
+	host[1].port[1].state = IBV_PORT_DOWN;
+	assert_int_equal(choose(2), -ENETUNREACH);
+}
+
+static void test_gid_lists(void **state)
+{
+	static const char *const good[] = { "auto", "0", "255", "mlx5_0:1=3", "mlx5_0:1=3,mlx5_1:2=auto", "3;n1=4",
+					    "auto;n1=mlx5_0:1=2,7;n2=1" };
+	static const char *const bad[] = { "", "256", "-1", "x", "3,", "mlx5_0:1=", "3;n1=", ";" };
+	char why[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+		assert_int_equal(rail_gid_lists_check(good[i], why, sizeof(why)), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		assert_int_equal(rail_gid_lists_check(bad[i], why, sizeof(why)), -EINVAL);
+		assert_non_null(strstr(why, "accepted: auto, 0 to 255"));
+	}
+	assert_int_equal(rail_gid_index_of(NULL, "n1", "mlx5_0:1"), -1);
+	assert_int_equal(rail_gid_index_of("auto", "n1", "mlx5_0:1"), -1);
+	assert_int_equal(rail_gid_index_of("mlx5_0:1=3,5", "n1", "mlx5_0:1"), 3);
+	assert_int_equal(rail_gid_index_of("mlx5_0:1=3,5", "n1", "mlx5_0:2"), 5);
+	assert_int_equal(rail_gid_index_of("3;n1=mlx5_0:1=4", "n1", "mlx5_0:1"), 4);
+	assert_int_equal(rail_gid_index_of("3;n1=mlx5_0:1=4", "n1", "mlx5_1:1"), -1);
+	assert_int_equal(rail_gid_index_of("3;n1=mlx5_0:1=4", "n2", "mlx5_1:1"), 3);
+	assert_int_equal(rail_gid_index_of("n1=4", "n2", "mlx5_1:1"), -1);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	choice_free(&choice);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_eight_and_four),
+		cmocka_unit_test(test_cards),
+		cmocka_unit_test(test_unlike_hosts),
+		cmocka_unit_test(test_prefixes),
+		cmocka_unit_test(test_networks),
+		cmocka_unit_test(test_gids),
+		cmocka_unit_test(test_pkeys),
+		cmocka_unit_test(test_named),
+		cmocka_unit_test(test_gid_lists),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, end);
+}
