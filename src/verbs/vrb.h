@@ -230,6 +230,35 @@ int vrb_mr_register(struct vrb_adapter *adapter, void *addr, size_t bytes, enum 
 		    struct ibv_mr **out);
 void vrb_mr_deregister(struct ibv_mr *mr);
 
+/* ---- Asynchronous events -------------------------------------------------- */
+
+struct vrb_event {
+	enum ibv_event_type type;
+	uint8_t port;			/* of the event; 0: it is the device's or a queue's */
+};
+
+/*
+ * The next event of the adapter, which is acknowledged; vrb_events_open comes before the first.  0;
+ * -EAGAIN: none; another -errno.  Silent, never waits.
+ */
+int vrb_events_open(const struct vrb_adapter *adapter);
+int vrb_event_next(const struct vrb_adapter *adapter, struct vrb_event *out);
+/* "PORT_ERR" */
+const char *vrb_event_name(enum ibv_event_type type);
+
+/* How a port is reached, at this moment: connections rely on it. */
+struct vrb_port_place {
+	uint16_t lid, pkey;		/* pkey: 0 if the table has no such entry any more */
+	unsigned char gid[VRB_GID_BYTES];
+};
+
+/* 0 or -errno, silent. */
+int vrb_port_place(const struct vrb_adapter *adapter, const struct vrb_port *port,
+		   struct vrb_port_place *out);
+/* Do connections end between both?  why, for people: "its LID has changed from 3 to 7". */
+bool vrb_port_moved(const struct vrb_port *port, const struct vrb_port_place *before,
+		    const struct vrb_port_place *now, char *why, size_t size);
+
 /* ---- Queue pairs -------------------------------------------------------- */
 
 /* Requested at creation; granted afterwards, each at least as requested but inline_bytes. */

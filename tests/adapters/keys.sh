@@ -16,13 +16,15 @@ for spec in order=rts place=late place=late/order srq=0,maxsge=2 srqwr=64 inline
 	link=eth,gids=ll.v1:ll.v2:gap:alt4.v1:ip4.v2 link=eth,gids=ll.v2 \
 	link=eth,gids=alt4.v1:ip4.v2/ip4.v2 link=eth,gids=ip6.v2 event=sm:0/soft0:1@1ms
 do
-	run $spec
+	drawn 2 "$spec" || continue
+	run "$spec"
 	expect "$spec" passes
 	expect "$spec: by the adapter" grep -q 'in place of libibverbs, .* 2 rails' "$out"
 done
 
 # reason SPEC WORDS
 reason() {
+	drawn 2 "$1" || return 0
 	run "$1"
 	expect "$1: $2" refuses "$2"
 }
@@ -35,6 +37,7 @@ reason cqmem=64KiB 'entries of 64 bytes are 512 KiB of locked memory'
 reason mtu=512 'an MTU of 512 bytes is too small'
 reason link=ib,prefix=1/2 'is on another subnet'
 reason reach=0/soft0:2-1/soft0:2 'connection lost over soft0:2'
+drawn 2 pkeys=0001 || finish
 # Nothing answers: a line after 5 s, and the end after a minute, for which RG_LONG=1 waits.
 [ -n "${RG_LONG-}" ] || limit=12
 run reach=0/soft0:1-1/soft0:1

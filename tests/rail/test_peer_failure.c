@@ -12,6 +12,7 @@
 #include "capture.h"
 #include "rail/message/eager.h"
 #include "rail/message/landing.h"
+#include "rail/lane/cq.h"
 #include "rail/lane/lane.h"
 #include "rail/lane/pool.h"
 #include "rail/lane/wr_id.h"
@@ -80,6 +81,56 @@ static void test_staged(void **state)
 {
 	(void)state;
 	assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, staged_body, NULL, 0), 0);
+}
+
+/* ---- Adapters that fail ------------------------------------------------- */
+
+/*
+ * An adapter that has failed completes nothing more: operations with chunks under way end all the
+ * same, and completions that come later find no lane.
+ */
+static void dead_body(struct job *job)
+{
+	struct rail_header header = { { 1, 2 } };
+	struct rail_op op = { .done = job_count_done };
+	const struct rail_buf buf = { calloc(1, 1 << 24), 1 << 24, RAIL_MEM_HOST };
+
+	job->rail.on_message = job_keep_handle;
+	job->rail.on_peer_error = job_count_error;
+	job_connect(job);
+	capture_begin(2);
+	if (job->rank == 0) {
+		CHECK_EQUAL(rail_send(job->peer[1], &traffic_ways[RAIL_STRIPE], &header, &buf, 0, &op), 0);
+		while (!op_of(&op)->chunks_out)
+			job_progress(job);
+		rail_peer_lose(job->peer[1], -ECONNRESET, "the adapter has failed");
+		rail_cq_abandon(job->peer[1], 0);
+		CHECK_EQUAL(op_of(&op)->chunks_out, 0);
+		CHECK_EQUAL(job->ctx->cq_wanted, 0);
+	} else {
+		while (!job_seen.handle)
+			job_progress(job);
+		CHECK_EQUAL(rail_accept(job->peer[0], job_seen.handle, &buf, &op), 0);
+	}
+	while (!job_seen.errors || !job_seen.done)
+		job_progress(job);
+	CHECK_EQUAL(job_seen.status, -ECONNRESET);
+	for (int i = 0; i < 1000; i++)
+		rail_progress(job->ctx);
+	CHECK_EQUAL(job_seen.errors, 1);
+	CHECK_EQUAL(job_seen.done, 1);
+	CHECK(!rail_busy(job->ctx));
+	job_barrier(job);
+	job_close(job);
+	capture_end();
+	free(buf.addr);
+}
+
+static void test_dead_adapter(void **state)
+{
+	(void)state;
+	assert_int_equal(job_run(&(struct job_config){ .soft = "rate=10MB/s,latency=1us" }, dead_body,
+				 NULL, 0), 0);
 }
 
 /* ---- Peers that break the rules ----------------------------------------- */
@@ -617,7 +668,7 @@ static void test_leave(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_staged),
+		cmocka_unit_test(test_staged), cmocka_unit_test(test_dead_adapter),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_death),

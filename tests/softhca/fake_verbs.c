@@ -6,6 +6,7 @@
  * FAKE_FORK: unset, nothing is kept from children of fork; "split", registered pages
  * are, as by a libibverbs before 51 after ibv_fork_init; "old", the same on a kernel
  * that needs it, until when ibv_fork_init has to be called.
+ * FAKE_EVENTS: the descriptor that events are read from.  FAKE_LID: the port's LID.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #undef ibv_query_port
 #undef ibv_reg_mr
@@ -50,8 +52,11 @@ EXPORT void ibv_free_device_list(struct ibv_device **list)
 
 EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
+	const char *events = getenv("FAKE_EVENTS");
+
 	if (device != &fake)
 		abort();
+	context.async_fd = events ? atoi(events) : -1;
 	return &context;
 }
 
@@ -157,8 +162,9 @@ EXPORT int ibv_dofork_range(void *base, size_t size)
 EXPORT int ibv_query_port(struct ibv_context *c, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
 	struct ibv_port_attr *a = (struct ibv_port_attr *)(void *)attr;
+	const char *lid = getenv("FAKE_LID");
 
-	a->lid = (uint16_t)(0x100 + port);
+	a->lid = (uint16_t)(lid ? atoi(lid) : 0x100 + port);
 	a->state = IBV_PORT_ACTIVE;
 	a->active_mtu = IBV_MTU_2048;
 	return 0;
@@ -198,4 +204,14 @@ EXPORT int ibv_modify_qp(struct ibv_qp *q, struct ibv_qp_attr *attr, int mask)
 EXPORT int ibv_destroy_qp(struct ibv_qp *q)
 {
 	return q == &qp ? 0 : EINVAL;
+}
+
+EXPORT int ibv_get_async_event(struct ibv_context *c, struct ibv_async_event *event)
+{
+	return read(c->async_fd, event, sizeof(*event)) == sizeof(*event) ? 0 : -1;
+}
+
+EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
+{
+	event->event_type = (enum ibv_event_type)-1;
 }

@@ -172,6 +172,7 @@ EXTRA_DIST += tests/fuzz/libfuzzer.c
 check-long: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_module.la
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-verbs
+	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-adapters
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-net
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-cluster
 	@test -n "$$LONG_SECONDS" || $(MAKE) $(AM_MAKEFLAGS) check-threads THREADS_ONLY=mpi

@@ -6,6 +6,7 @@
 #include "cmocka_all.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -113,11 +114,104 @@ static void test_fork(void **state)
 	}
 }
 
+static void raise_event(int fd, enum ibv_event_type type, int port, struct ibv_qp *qp)
+{
+	struct ibv_async_event event = { .element.qp = qp, .event_type = type };
+
+	if (!qp)
+		event.element.port_num = port;
+
+	assert_int_equal(write(fd, &event, sizeof(event)), sizeof(event));
+}
+
+/* Events are read until there is none, without a wait; of a queue no port is told. */
+static void test_events(void **state)
+{
+	struct vrb_event event;
+	struct vrb_adapter a;
+	struct ibv_qp qp;
+	char number[16];
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	snprintf(number, sizeof(number), "%d", ends[0]);
+	setenv("FAKE_EVENTS", number, 1);
+	assert_int_equal(vrb_adapter_open(&a, &ports.port[0]), 0);
+	assert_int_equal(vrb_events_open(&a), 0);
+	qp.context = a.context;
+	assert_int_equal(vrb_event_next(&a, &event), -EAGAIN);
+	raise_event(ends[1], IBV_EVENT_PORT_ERR, 1, NULL);
+	raise_event(ends[1], IBV_EVENT_COMM_EST, 0, &qp);
+	raise_event(ends[1], IBV_EVENT_CLIENT_REREGISTER, 2, NULL);
+	raise_event(ends[1], IBV_EVENT_DEVICE_FATAL, 1, NULL);
+	assert_int_equal(vrb_event_next(&a, &event), 0);
+	assert_int_equal(event.type, IBV_EVENT_PORT_ERR);
+	assert_int_equal(event.port, 1);
+	assert_int_equal(vrb_event_next(&a, &event), 0);
+	assert_int_equal(event.type, IBV_EVENT_COMM_EST);
+	assert_int_equal(event.port, 0);
+	assert_int_equal(vrb_event_next(&a, &event), 0);
+	assert_int_equal(event.port, 2);
+	assert_int_equal(vrb_event_next(&a, &event), 0);
+	assert_string_equal(vrb_event_name(event.type), "DEVICE_FATAL");
+	assert_int_equal(event.port, 0);
+	assert_int_equal(vrb_event_next(&a, &event), -EAGAIN);
+	vrb_adapter_close(&a);
+	unsetenv("FAKE_EVENTS");
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* A LID that changes is told with both numbers; the same one is no move. */
+static void test_moved(void **state)
+{
+	struct vrb_port_place before, now;
+	struct vrb_adapter a;
+	char why[192];
+
+	(void)state;
+	assert_int_equal(vrb_adapter_open(&a, &ports.port[0]), 0);
+	assert_int_equal(vrb_port_place(&a, &ports.port[0], &before), 0);
+	assert_int_equal(vrb_port_place(&a, &ports.port[0], &now), 0);
+	assert_false(vrb_port_moved(&ports.port[0], &before, &now, why, sizeof(why)));
+	setenv("FAKE_LID", "7", 1);
+	assert_int_equal(vrb_port_place(&a, &ports.port[0], &now), 0);
+	unsetenv("FAKE_LID");
+	assert_true(vrb_port_moved(&ports.port[0], &before, &now, why, sizeof(why)));
+	assert_string_equal(why, "its LID has changed from 257 to 7");
+	vrb_adapter_close(&a);
+}
+
+/* By GID and P_Key: on Ethernet, or where paths have a GRH; of a key the partition. */
+static void test_moved_by(void **state)
+{
+	static const struct vrb_port ib = { .link_layer = IBV_LINK_LAYER_INFINIBAND, .gid_index = 3 };
+	static const struct vrb_port eth = { .link_layer = IBV_LINK_LAYER_ETHERNET, .gid_index = 3 };
+	const struct vrb_port_place before = { .lid = 5, .pkey = 0x8001, .gid = { 0xfe, 0x80 } };
+	struct vrb_port_place now = before;
+	char why[192];
+
+	(void)state;
+	now.gid[15] = 1;
+	now.pkey = 0x0001;
+	assert_false(vrb_port_moved(&ib, &before, &now, why, sizeof(why)));
+	assert_true(vrb_port_moved(&eth, &before, &now, why, sizeof(why)));
+	assert_string_equal(why, "its GID 3 has changed from fe80:: to fe80::1");
+	memset(now.gid, 0, sizeof(now.gid));
+	assert_true(vrb_port_moved(&eth, &before, &now, why, sizeof(why)));
+	assert_string_equal(why, "its GID 3 has changed from fe80:: to none");
+	now.pkey = 0x8002;
+	assert_true(vrb_port_moved(&ib, &before, &now, why, sizeof(why)));
+	assert_string_equal(why, "its P_Key 0 has changed from 0x8001 to 0x8002");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_port), cmocka_unit_test(test_no_datagrams),
-		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_fork), cmocka_unit_test(test_events), cmocka_unit_test(test_moved),
+		cmocka_unit_test(test_moved_by),
 	};
 
 	rg_set_program("test_real");

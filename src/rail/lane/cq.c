@@ -14,6 +14,7 @@
 #include "rail/peer/peer_failure.h"
 #include "rail/rail.h"
 #include "rail/lane/cq.h"
+#include "rail/open/events.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/peer/peer.h"
 #include "rail/lane/pool.h"
@@ -35,18 +36,26 @@ static void wanted_came(struct rail_ctx *ctx)
 static void completion_failed(struct rail_lane *lane, const struct ibv_wc *wc)
 {
 	struct rail_peer *peer = lane->peer;
-	const struct vrb_port *port = lane->ctx->rail[lane->rail].port;
+	const struct rail *rail = &lane->ctx->rail[lane->rail];
+	const struct vrb_port *port = rail->port;
 	bool receive = wr_kind(wc->wr_id) == WR_LANDING || wr_kind(wc->wr_id) == WR_RECEIVE;
 
 	const char *why = "";
 	bool cut;
 	int known = 0;
 
+	/* An event may tell why. */
+	if (!peer->error)
+		rail_events_read(lane->ctx, rg_now_ns());
 	if (peer->error)
 		return;
 	/* The software HCA flushes the requests of a connection whose other end has died. */
 	if (wc->status == IBV_WC_RETRY_EXC_ERR || wc->status == IBV_WC_WR_FLUSH_ERR)
 		known = rail_on_demand_why(peer, &why);
+	if (rail->down_ns) {
+		known = -ENETUNREACH;
+		why = "the port here is DOWN";
+	}
 	cut = !known || known == -ENETUNREACH;
 	if (known || wc->status == IBV_WC_RETRY_EXC_ERR)
 		rail_peer_fail(peer, known == -ECONNRESET ? -ESRCH : -ECONNRESET,
@@ -131,6 +140,38 @@ void rail_cq_poll(struct rail_ctx *ctx)
 	/* A full batch may have left some.  Chunks posted meanwhile set looked_ns themselves. */
 	if (all && look_ns > ctx->looked_ns)
 		ctx->looked_ns = look_ns;
+}
+
+/*
+ * The requests of a lane on an adapter that has failed have no completions any more: they count as
+ * flushed, and any that come all the same find no lane.
+ */
+static void lane_abandon(struct rail_lane *lane)
+{
+	struct rail_ctx *ctx = lane->ctx;
+
+	if (!lane->numbered)
+		return;
+	ctx->lane[lane->id] = NULL;
+	lane->numbered = false;
+	while (lane->sent && lane->sq_done != lane->sq_posted) {
+		wanted_came(ctx);
+		if (lane->sent[lane->sq_done % lane->sq_depth].op)
+			rail_chunk_sent(lane);
+		else
+			lane->sq_done++;
+	}
+}
+
+void rail_cq_abandon(struct rail_peer *peer, int adapter)
+{
+	for (int k = 0; k < peer->rail_count && peer->bulk; k++) {
+		if (peer_adapter(peer, k) != adapter)
+			continue;
+		lane_abandon(&peer->eager[k]);
+		for (int q = 0; q < peer->qps; q++)
+			lane_abandon(peer_bulk(peer, k, q));
+	}
 }
 
 /* ---- Room --------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 
 struct ibv_cq;
 struct rail_ctx;
+struct rail_peer;
 
 /* A completion queue of some queue pairs; a peer that does not fit gets another one. */
 struct rail_cq {
@@ -20,5 +21,7 @@ void rail_cq_poll(struct rail_ctx *ctx);
 int rail_cq_take(struct rail_ctx *ctx, int adapter, uint32_t entries, struct rail_cq **out);
 void rail_cq_give(struct rail_cq *cq, uint32_t entries);
 void rail_cq_free(struct rail_ctx *ctx);
+/* An adapter has failed: requests to the peer over it, without a completion, count as flushed. */
+void rail_cq_abandon(struct rail_peer *peer, int adapter);
 
 #endif

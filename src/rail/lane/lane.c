@@ -75,6 +75,8 @@ int rail_lane_probe(struct rail_lane *lane)
 
 	if (!lane_has_room(lane, 1))
 		return 0;
+	if (lane->sent)
+		lane->sent[lane->sq_posted % lane->sq_depth] = (struct rail_sent){ .op = NULL };
 	lane->sq_posted++;
 	lane->sq_signalled = lane->sq_posted;
 	lane->ctx->cq_wanted++;

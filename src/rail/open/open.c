@@ -17,6 +17,7 @@
 #include "rail/peer/peer_end.h"
 #include "rail/rail.h"
 #include "rail/lane/cq.h"
+#include "rail/open/events.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/memory/memory.h"
 #include "rail/open/options.h"
@@ -192,6 +193,7 @@ static int adapters_open(struct rail_ctx *ctx)
 	ctx->polled = true;
 	for (int a = 0; a < ctx->adapter_count; a++)
 		ctx->polled &= rail_adapter_polls(&ctx->adapter[a]);
+	rail_events_open(ctx);
 	return 0;
 }
 

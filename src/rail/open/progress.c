@@ -11,6 +11,7 @@
 #include "rail/peer/peer_end.h"
 #include "rail/rail.h"
 #include "rail/lane/cq.h"
+#include "rail/open/events.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/message/rail_op.h"
 #include "rail/peer/peer.h"
@@ -73,6 +74,7 @@ static void progress_probes(struct rail_ctx *ctx)
 	if (!rg_reached(ctx->probed_ns + PROBE_NS, now))
 		return;
 	ctx->probed_ns = now;
+	rail_events_read(ctx, now);
 	rail_peers_probe(ctx);
 	if (ctx->cfg.on_watch)
 		ctx->cfg.on_watch(ctx->cfg.user);

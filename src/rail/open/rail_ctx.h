@@ -27,6 +27,9 @@ struct rail {
 	struct vrb_port *port;
 	int adapter;
 	struct rail_ledger ledger;
+	struct vrb_port_place place;	/* as peers know it; events.c */
+	uint64_t down_ns;		/* since when the port is DOWN; 0: it is not */
+	bool ended;
 };
 
 struct rail_ctx {
@@ -62,6 +65,7 @@ struct rail_ctx {
 	uint32_t *near_of;		/* the same for every peer, when --bind near */
 	unsigned added;			/* peers, by rail_peer_add */
 	struct vrb_adapter adapter[RAIL_ALL];
+	uint64_t dead_ns[RAIL_ALL];	/* index: adapter; when it failed; 0: it has not */
 	struct rail rail[RAIL_ALL];
 	struct rail_peer **peer;
 	struct rail_lane **lane;	/* index: id */

@@ -27,6 +27,17 @@
 #include "rail/lane/wr_id.h"
 
 #define DRAIN_NS 2000000000u
+#define DEAD_NS 1000000000u
+
+/* An adapter that has failed may complete nothing more; its memory is safe once it had some time. */
+static void dead_abandon(struct rail_peer *peer)
+{
+	struct rail_ctx *ctx = peer->ctx;
+
+	for (int a = 0; a < ctx->adapter_count; a++)
+		if (ctx->dead_ns[a] && rg_reached(ctx->dead_ns[a] + DEAD_NS, rg_now_ns()))
+			rail_cq_abandon(peer, a);
+}
 
 bool rail_peer_failure_advance(struct rail_peer *peer)
 {
@@ -48,6 +59,8 @@ bool rail_peer_failure_advance(struct rail_peer *peer)
 	rail_rndv_peer_failed(peer);
 	for (int i = 0; i < peer->rx_count; i++)
 		peer->rx[i].grant_owed = false;
+	if (peer->ops)
+		dead_abandon(peer);
 	if (peer->ops)
 		return true;
 	if (!peer->reported) {

@@ -26,23 +26,20 @@ static void lanes_stop(struct rail_peer *peer)
 	}
 }
 
-void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
+/* An end has said goodbye and every operation has ended: queue pairs just went away. */
+static bool is_expected(const struct rail_peer *peer)
 {
-	char why[256];
-	bool expected;
-	va_list args;
+	return (peer->gone || peer->ctx->closing) && !peer->ops;
+}
+
+void rail_peer_lose(struct rail_peer *peer, int error, const char *why)
+{
+	const bool expected = is_expected(peer);
 
 	if (peer->error)
 		return;
-	/* An end has said goodbye and every operation has ended: queue pairs just went away. */
-	expected = (peer->gone || peer->ctx->closing) && !peer->ops;
-	if (!expected) {
-		va_start(args, fmt);
-		vsnprintf(why, sizeof(why), fmt, args);
-		va_end(args);
-		rg_error("peer %u is lost: %s", peer->index, why);
+	if (!expected)
 		peer->why = strdup(why);
-	}
 	peer->error = -ECONNRESET;
 	for (int role = 0; role < LANE_ROLES; role++)
 		peer->tx[role].eager_slot = NULL;	/* eager_slot alone does not check `error` */
@@ -50,4 +47,19 @@ void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 	peer->reported = expected;
 	lanes_stop(peer);
 	peer_work(peer);
+}
+
+void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
+{
+	char why[256];
+	va_list args;
+
+	if (peer->error)
+		return;
+	va_start(args, fmt);
+	vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	if (!is_expected(peer))
+		rg_error("peer %u is lost: %s", peer->index, why);
+	rail_peer_lose(peer, error, why);
 }

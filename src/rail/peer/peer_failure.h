@@ -10,5 +10,7 @@ struct rail_peer;
 /* Fail the peer: its queue pairs stop, rail_progress ends its operations. */
 void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* The same without a line, for a reason that has been told. */
+void rail_peer_lose(struct rail_peer *peer, int error, const char *why);
 
 #endif

@@ -1,0 +1,30 @@
+/*
+ * events.h - asynchronous events of adapters: rails that end, or go on.
+ *
+ * Events are read once a second, and before a failed request is told.  A line tells of each, from
+ * one process of a host:
+ *
+ *  - DEVICE_FATAL, CQ_ERR and SRQ_ERR end all rails of the adapter.
+ *  - PORT_ERR: requests are tried again for some seconds, so that a cable may come back; a port that
+ *    is DOWN for EVENTS_DOWN_NS ends its rail.  A connection that is lost meanwhile tells why.
+ *  - After any other event of a port its LID, GID and P_Key are read.  Where one has changed the rail
+ *    ends, since connections were made by them; else the rail goes on.
+ *
+ * All peers over a rail that ends have failed (peer_failure.h).  The software HCA tells of paths by
+ * itself (vrb_ud_lost): its events are not read.
+ */
+#ifndef RAIL_EVENTS_H
+#define RAIL_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rail_ctx;
+
+#define EVENTS_DOWN_NS 10000000000ull
+
+/* After the adapters are open. */
+void rail_events_open(struct rail_ctx *ctx);
+void rail_events_read(struct rail_ctx *ctx, uint64_t now_ns);
+
+#endif

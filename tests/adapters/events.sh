@@ -1,0 +1,40 @@
+#!/bin/sh
+# events.sh - asynchronous events while messages are under way: a line from each host that has one;
+# what cannot go on ends, what can goes on with every byte right.
+. "$srcdir/tests/adapters/adapters.sh"
+
+# events SPEC: three seconds of messages.
+events() {
+	on "$1" 2 ./pt2pt/rg_bw --validate --over stripe --sizes 256K --window 8 --iterations 10000000 --time-cap 3s
+	row "$1" rg_bw
+}
+# lines N WORDS
+lines() {
+	[ "$(grep -c "$2" "$err")" -eq "$1" ]
+}
+
+if drawn 2 "changes"; then
+	events event=sm:0/soft0:2@100ms+lid:0/soft0:2@200ms+pkey:0/soft0:2@300ms+gid:0/soft0:2@400ms+client:0/soft0:2@500ms
+	expect "changes: goes on" passes
+	for name in SM_CHANGE LID_CHANGE PKEY_CHANGE GID_CHANGE CLIENT_REREGISTER; do
+		expect "$name: a line" lines 1 ": warning: soft0:2: $name; LID, GID and P_Key are as before"
+	done
+fi
+
+if drawn 2 "fatal"; then
+	events fatal=0/soft0:1@300ms
+	expect "fatal: ends" refuses "all rails of soft0 are lost: the adapter has failed (DEVICE_FATAL)"
+	expect "fatal: one line for the adapter" lines 1 "DEVICE_FATAL); see"
+fi
+if drawn 2 "down"; then
+	events down=0/soft0:2@300ms+1/soft0:2@300ms
+	expect "down: a line from each host" lines 2 ": warning: soft0:2 is DOWN (PORT_ERR)"
+	expect "down: ends with the reason" refuses "connection lost over soft0:2 (.*: the port here is DOWN)"
+fi
+if drawn 2 "back"; then
+	events down=0/soft0:2@300ms,up=0/soft0:2@1500ms
+	expect "back: goes on" passes
+	expect "back: a line when it goes" lines 1 ": warning: soft0:2 is DOWN (PORT_ERR)"
+	expect "back: a line when it is back" lines 1 ": warning: soft0:2 is ACTIVE again, after"
+fi
+finish
