@@ -15,9 +15,10 @@ static void adapter_ask_model(struct vrb_adapter *a, const struct vrb_port *port
 	bool known = softhca_query_model(port->device, &model) == 0;
 
 	a->net = known && model.net;
-	/* In memory the sender's CPU writes it, in program order; a model withholds data. */
+	/* In memory the sender's CPU writes it, in program order; a model withholds the end. */
 	a->copies = known && !model.timed && !model.net;
-	a->in_order = a->in_order_writes = a->copies && model.ordered;
+	a->withholds = known && model.timed;
+	a->in_order = a->in_order_writes = known && model.ordered && !model.net;
 }
 
 /*

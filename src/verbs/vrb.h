@@ -156,6 +156,8 @@ struct vrb_adapter {
 	bool in_order;
 	/* Writes on one queue pair appear one after the other, too. */
 	bool in_order_writes;
+	/* A timed software HCA: ends of writes that are due land in this process's next verb. */
+	bool withholds;
 	/* The processors at both ends move the data: an untimed software HCA in memory. */
 	bool copies;
 	bool net;			/* software HCA over TCP */

@@ -190,7 +190,7 @@ static int adapters_open(struct rail_ctx *ctx)
 			ctx->bulk_depth /= 2;
 	ctx->polled = true;
 	for (int a = 0; a < ctx->adapter_count; a++)
-		ctx->polled &= rail_adapter_polls(&ctx->adapter[a]);
+		ctx->polled &= rail_adapter_polls(&ctx->adapter[a]) && !ctx->adapter[a].withholds;
 	return 0;
 }
 

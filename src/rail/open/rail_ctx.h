@@ -33,7 +33,7 @@ struct rail_ctx {
 	/* Read by every rail_progress. */
 	struct rail_poll *poll;
 	int poll_count;
-	bool polled;			/* eager lanes: memory polled */
+	bool polled;			/* the eager lanes need no CQ: memory is polled */
 	bool progressing, closing;
 	uint32_t cq_wanted;		/* completions that are still to come */
 	uint32_t tick, idle;		/* calls of rail_progress; the last ones without event */
