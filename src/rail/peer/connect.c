@@ -142,18 +142,11 @@ static int tx_check(const struct rail_peer *peer)
 
 static int poll_add(struct rail_ctx *ctx, struct rail_rx *rx)
 {
-	struct rail_poll *grown;
-
-	grown = realloc(ctx->poll, (size_t)(ctx->poll_count + 1) * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	ctx->poll = grown;
-	ctx->poll[ctx->poll_count++] = (struct rail_poll){
+	return rail_poll_add(ctx, &(struct rail_poll){
 		.mark = &((struct rail_slot *)(void *)rx->slots)->record.mark,
 		.seq = rx->seq,
 		.rx = rx,
-	};
-	return 0;
+	});
 }
 
 /* Messages by SEND on the lane belong to this end; the pool gets buffers for them. */
