@@ -18,6 +18,7 @@ static void adapter_ask_model(struct vrb_adapter *a, const struct vrb_port *port
 	/* In memory the sender's CPU writes it, in program order; a model withholds the end. */
 	a->copies = known && !model.timed && !model.net;
 	a->withholds = known && model.timed;
+	a->ends_last = known && model.ends_last;
 	a->in_order = a->in_order_writes = known && model.ordered && !model.net;
 }
 
@@ -73,7 +74,7 @@ int vrb_adapter_ask_order(struct vrb_adapter *a, const struct vrb_port *port)
 	rc = asked_make(a, port, &asked);
 	if (rc)
 		return rc;
-	a->in_order = order_of(a, &asked.qp, port);
+	a->ends_last = a->in_order = order_of(a, &asked.qp, port);
 	asked_destroy(&asked);
 	return 0;
 }
@@ -89,7 +90,7 @@ static int adapter_ask(struct vrb_adapter *a, const struct vrb_port *port)
 	if (a->kind == VRB_SOFTHCA)
 		adapter_ask_model(a, port);
 	else
-		a->in_order = order_of(a, &asked.qp, port);
+		a->ends_last = a->in_order = order_of(a, &asked.qp, port);
 	a->inline_bytes = asked.qp.granted.inline_bytes;
 	asked_destroy(&asked);
 	return 0;

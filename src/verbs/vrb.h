@@ -154,6 +154,8 @@ struct vrb_adapter {
 	 * a reader may poll memory instead of the CQ.
 	 */
 	bool in_order;
+	/* The last byte of a write lands last, with a model, too: a program may poll for it alone. */
+	bool ends_last;
 	/* Writes on one queue pair appear one after the other, too. */
 	bool in_order_writes;
 	/* A timed software HCA: ends of writes that are due land in this process's next verb. */

@@ -31,4 +31,20 @@ polls order=rts/never $asked
 polls order=never/rts 0
 polls order=rts,inline=64/0 $asked
 polls order=rts,place=order/late $asked
+
+# sees SPEC WORDS: how rg_verbs_lat finds a write
+sees() {
+	on "$1" 2 ./pt2pt/rg_verbs_lat --op write --validate --sizes 64 --iterations 200 --warmup 10
+	row "$1" rg_verbs_lat
+	expect "$1" passes
+	expect "$1: $2" grep -q "$2, inline up to" "$out"
+}
+never='seen in the completion queue, since an adapter does not promise .* lands last'
+[ $asked -eq 0 ] || sees order=rts 'seen in memory'
+sees order=never "$never"
+sees order=rts/never "$never"
+sees place=late "$never"
+on order=never 2 ./pt2pt/rg_verbs_lat --op write --arrival memory --sizes 64
+expect "memory is refused" refuses '^rg_verbs_lat: --arrival memory: an adapter .* (accepted: auto, cq, event)$'
+expect "... once" [ "$(grep -c '^rg_verbs_lat: ' "$err")" -eq 1 ]
 finish
