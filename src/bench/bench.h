@@ -166,6 +166,8 @@ struct bench_carrier {
 	int (*check_way)(int way);
 	/* Open rails 0 to rails - 1. */
 	int (*open)(const struct bench *b, int rails);
+	/* All ranks have opened it: agree on what all adapters can do. */
+	int (*agree)(MPI_Comm all);
 	/* Sizes of messages that the open carrier can carry.  Returns the reason for the limits. */
 	const char *(*sizes)(struct opt_range *out);
 	/* Register the buffers, which serve all sizes and stay until close. */

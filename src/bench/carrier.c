@@ -51,6 +51,10 @@ int carrier_open(struct bench_job *job)
 	rc = carrier_of(job)->open(&job->b, job->where.common_rails);
 	if (ranks_failed(job, rc))
 		return RG_EXIT_USAGE;
+	rg_errors_hold();
+	rc = carrier_of(job)->agree(job->where.comm);
+	if (ranks_failed(job, rc))
+		return RG_EXIT_USAGE;
 	return sizes_limit(job);
 }
 

@@ -148,7 +148,9 @@ struct softhca_model {
 	uint64_t fabric;	/* a random number: other fabrics, also of this name, have others */
 	/* Ports are network interfaces, nothing is modelled; a rate of 0 is unknown. */
 	bool net;		/* text: "2 ports over TCP: eth0 10.0.1.1, eth1 10.0.2.1" */
-	bool ordered;		/* the end of a write lands last (order=memory, place=order) */
+	/* The end of a write lands last: a program may poll memory for it. */
+	bool ends_last;
+	bool ordered;		/* what ibv_query_qp_data_in_order says, in RTS */
 };
 int softhca_query_model(const struct ibv_device *device, struct softhca_model *model);
 

@@ -339,6 +339,7 @@ const struct bench_carrier vbench_carrier = {
 	.check = vb_check,
 	.check_way = vb_check_way,
 	.open = vb_open,
+	.agree = vb_agree,
 	.sizes = vb_sizes,
 	.memory = vb_memory,
 	.connect = vb_connect,

@@ -108,6 +108,7 @@ static int rail_open(struct vb_rail *r, int rail, int group)
 	rc = vrb_adapter_open(&r->adapter, r->port);
 	if (rc)
 		return rc;
+	vb.ends_last &= r->adapter.ends_last;
 	if (vb_is_atomic() && r->adapter.attr.atomic_cap == IBV_ATOMIC_NONE) {
 		rg_error("--op: %s has no atomic operations (accepted: send, write, read)",
 			 r->port->name);
@@ -141,6 +142,7 @@ int vb_open(const struct bench *b, int rails)
 	vb.open_lanes = vb.open_qps * b->peers;
 	vb.window = b->window;
 	vb.inline_bytes = UINT32_MAX;
+	vb.ends_last = true;
 	vb.places = group;
 	vb.place = calloc((size_t)group, sizeof(vb.place[0]));
 	if (!vb.place) {
@@ -152,6 +154,24 @@ int vb_open(const struct bench *b, int rails)
 		rc = rail_open(&vb.rail[i], i, group);
 	}
 	return rc;
+}
+
+/* One rank that may not poll memory is enough: both ends of a pair take the same way. */
+int vb_agree(MPI_Comm all)
+{
+	int ends_last = vb.ends_last;
+
+	MPI_Allreduce(MPI_IN_PLACE, &ends_last, 1, MPI_INT, MPI_MIN, all);
+	vb.ends_last = ends_last;
+	if (ends_last)
+		return 0;
+	if (vbench.arrival == VBENCH_MEMORY) {
+		rg_error("--arrival memory: " VB_NO_LAST_BYTE " (accepted: auto, cq, event)");
+		return -EINVAL;
+	}
+	if (bench_def.variants)
+		rg_warn("memory: " VB_NO_LAST_BYTE ", so its column may show data that are not whole");
+	return 0;
 }
 
 const char *vb_sizes(struct opt_range *out)

@@ -5,6 +5,7 @@
 #include "vbench/lanes.h"
 
 int vb_open(const struct bench *b, int rails);
+int vb_agree(MPI_Comm all);
 const char *vb_sizes(struct opt_range *out);
 int vb_memory(const struct bench *b, size_t sbuf_bytes, size_t rbuf_bytes);
 int vb_connect(const struct bench *b);

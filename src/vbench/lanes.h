@@ -21,6 +21,8 @@ enum { GROUPS_OUT = 4 };		/* groups under way at most; a power of two */
 #define LOSS_WAIT_NS UINT64_C(500000000)
 #define REPLY_WAIT_NS (3 * LOSS_WAIT_NS)	/* for a receiver that waits */
 
+#define VB_NO_LAST_BYTE "an adapter does not promise that the last byte of a write lands last"
+
 /* A queue pair. */
 struct vb_lane {
 	struct vrb_qp qp;
@@ -77,6 +79,7 @@ struct vb {
 	int open_lanes;			/* lanes on each rail to all peers */
 	int qps;			/* queue pairs in use */
 	uint32_t send_depth, recv_depth;	/* requests of each queue pair */
+	bool ends_last;			/* everywhere: memory may be polled for the last byte */
 	uint32_t inline_bytes;			/* messages up to this size are inline */
 	/* If messages can be lost: the block of the group in the i-th place, -1: none. */
 	int *place, places;

@@ -132,12 +132,18 @@ bool vb_has_replies(void)
 	return vbench_shape == VBENCH_ONE_WAY && !vbench_is_one_sided() && !has_queue();
 }
 
+/* Does a lone write show in memory, as far as the options say? */
+static bool may_see_memory(void)
+{
+	return vb_is_single() && vbench.op == VBENCH_WRITE && vbench.transport == VBENCH_RC &&
+	       !vbench_apart();
+}
+
 enum vbench_arrival vb_arrival(void)
 {
 	if (vbench.arrival != VBENCH_AUTO)
 		return (enum vbench_arrival)vbench.arrival;
-	return vb_is_single() && vbench.op == VBENCH_WRITE &&
-	       vbench.transport == VBENCH_RC && !vbench_apart() ? VBENCH_MEMORY : VBENCH_CQ;
+	return may_see_memory() && vb.ends_last ? VBENCH_MEMORY : VBENCH_CQ;
 }
 
 static int half(uint64_t queue)
@@ -371,8 +377,9 @@ void vb_describe(char *text, size_t size)
 		rg_text_add(text, size, ", registered %s",
 			    vbench.registration == VBENCH_CACHE ? "through the cache" : "for each message");
 	if (vb_is_single())
-		rg_text_add(text, size, "%s%s, inline up to %u bytes", *arrival ? ", " : "",
-			    arrival, vb.inline_bytes);
+		rg_text_add(text, size, "%s%s%s, inline up to %u bytes", *arrival ? ", " : "",
+			    arrival, may_see_memory() && vbench.arrival == VBENCH_AUTO &&
+			    !vb.ends_last ? ", since " VB_NO_LAST_BYTE : "", vb.inline_bytes);
 	else if (vbench.sweep == VBENCH_QUEUES)
 		rg_text_add(text, size, ", half of the queue to all of it outstanding");
 	else if (has_queue())

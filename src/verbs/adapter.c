@@ -15,41 +15,85 @@ static void adapter_ask_model(struct vrb_adapter *a, const struct vrb_port *port
 	bool known = softhca_query_model(port->device, &model) == 0;
 
 	a->net = known && model.net;
-	/* In memory the sender's CPU writes it, in program order; a model withholds data. */
+	/* In memory the sender's CPU writes it, in program order; a model withholds the end. */
 	a->copies = known && !model.timed && !model.net;
-	a->in_order = a->in_order_writes = a->copies && model.ordered;
+	a->withholds = known && model.timed;
+	a->ends_last = known && model.ends_last;
+	a->in_order = a->in_order_writes = known && model.ordered && !model.net;
 }
 
-/* Ask for the order of writes, on which polling relies.  A queue pair answers, so make one. */
-static int adapter_ask_order(struct vrb_adapter *a, const struct vrb_port *port)
+/*
+ * The manual promises order within a write, not among several.  Providers know it in RTS alone, and
+ * adaptive routing of the port's SL takes it away: the queue pair is connected to itself.
+ */
+static bool order_of(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_port *port)
+{
+	return !vrb_qp_connect_self(a, qp, port) &&
+	       ibv_query_qp_data_in_order(qp->qp, IBV_WR_RDMA_WRITE, 0) > 0;
+}
+
+/* A queue pair that answers questions about a port. */
+struct asked {
+	struct vrb_qp qp;
+	struct ibv_cq *cq;
+};
+
+static int asked_make(struct vrb_adapter *a, const struct vrb_port *port, struct asked *out)
 {
 	const struct vrb_qp_limits want = {
 		.send_wr = 1, .recv_wr = 1, .send_sge = 1, .recv_sge = 1, .inline_bytes = 256,
 	};
-	struct ibv_cq *cq = ibv_create_cq(a->context, 2, NULL, NULL, 0);
-	struct vrb_qp qp;
 	int rc;
 
-	if (!cq) {
+	out->cq = ibv_create_cq(a->context, 2, NULL, NULL, 0);
+	if (!out->cq) {
 		rc = errno ? -errno : -EIO;
 		rg_error("%s: cannot make a completion queue: %s", port->name, strerror(-rc));
 		return rc;
 	}
-	rc = vrb_qp_create(a, port, cq, NULL, &want, &qp);
+	rc = vrb_qp_create(a, port, out->cq, NULL, &want, &out->qp);
 	if (rc)
-		goto out;
-	if (a->kind == VRB_SOFTHCA) {
-		adapter_ask_model(a, port);
-	} else {
-		/* The manual promises order within a write, not among several. */
-		a->in_order = ibv_query_qp_data_in_order(qp.qp, IBV_WR_RDMA_WRITE, 0) > 0;
-		a->in_order_writes = false;
-	}
-	a->inline_bytes = qp.granted.inline_bytes;
-	vrb_qp_destroy(&qp);
-out:
-	ibv_destroy_cq(cq);
+		ibv_destroy_cq(out->cq);
 	return rc;
+}
+
+static void asked_destroy(struct asked *asked)
+{
+	vrb_qp_destroy(&asked->qp);
+	ibv_destroy_cq(asked->cq);
+}
+
+int vrb_adapter_ask_order(struct vrb_adapter *a, const struct vrb_port *port)
+{
+	struct asked asked;
+	int rc;
+
+	/* The model is of all ports. */
+	if (a->kind == VRB_SOFTHCA || !a->in_order)
+		return 0;
+	rc = asked_make(a, port, &asked);
+	if (rc)
+		return rc;
+	a->ends_last = a->in_order = order_of(a, &asked.qp, port);
+	asked_destroy(&asked);
+	return 0;
+}
+
+/* Inline space, and the order of writes, on which polling relies. */
+static int adapter_ask(struct vrb_adapter *a, const struct vrb_port *port)
+{
+	struct asked asked;
+	int rc = asked_make(a, port, &asked);
+
+	if (rc)
+		return rc;
+	if (a->kind == VRB_SOFTHCA)
+		adapter_ask_model(a, port);
+	else
+		a->ends_last = a->in_order = order_of(a, &asked.qp, port);
+	a->inline_bytes = asked.qp.granted.inline_bytes;
+	asked_destroy(&asked);
+	return 0;
 }
 
 int vrb_adapter_open(struct vrb_adapter *adapter, const struct vrb_port *port)
@@ -69,7 +113,7 @@ int vrb_adapter_open(struct vrb_adapter *adapter, const struct vrb_port *port)
 	a.pd = ibv_alloc_pd(a.context);
 	if (!a.pd)
 		goto fail;
-	rc = adapter_ask_order(&a, port);
+	rc = adapter_ask(&a, port);
 	if (rc)
 		goto undo;
 	a.undo_fork = a.kind != VRB_SOFTHCA && vrb_fork_must_undo(a.pd);

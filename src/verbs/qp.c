@@ -236,30 +236,55 @@ static int qp_way(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_por
 	return qp->ah ? 0 : errno ? errno : EIO;
 }
 
+/* *state, on failure: the one that the queue pair cannot go to.  0 or -errno, silent. */
+static int qp_connect(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_port *port,
+		      const struct vrb_address *theirs, const char **state)
+{
+	int rc;
+
+	*state = "RTR";
+	rc = qp_to_rtr(a, qp, port, theirs);
+	if (!rc) {
+		*state = "RTS";
+		rc = qp_to_rts(a, qp, theirs);
+	}
+	if (!rc)
+		rc = qp_way(a, qp, port, theirs);
+	return rc > 0 ? -rc : rc ? -EIO : 0;
+}
+
+static bool has_address(const struct vrb_port *port)
+{
+	return port->link_layer != IBV_LINK_LAYER_ETHERNET || port->gid_index >= 0;
+}
+
 int vrb_qp_connect(struct vrb_adapter *adapter, struct vrb_qp *qp, const struct vrb_port *port,
 		   const struct vrb_address *theirs)
 {
-	const char *state = "RTR";
+	const char *state;
 	int rc;
 
-	if (port->link_layer == IBV_LINK_LAYER_ETHERNET && port->gid_index < 0) {
+	if (!has_address(port)) {
 		rg_error("%s: this port has no GID: give its network interface an address",
 			 port->name);
 		return -EADDRNOTAVAIL;
 	}
-	rc = qp_to_rtr(adapter, qp, port, theirs);
-	if (!rc) {
-		state = "RTS";
-		rc = qp_to_rts(adapter, qp, theirs);
-	}
-	if (!rc)
-		rc = qp_way(adapter, qp, port, theirs);
-	if (!rc)
-		return 0;
-	rc = rc > 0 ? -rc : -EIO;
-	rg_error("%s: queue pair 0x%x cannot go to %s: %s", port->name, qp->qp->qp_num, state,
-		 strerror(-rc));
+	rc = qp_connect(adapter, qp, port, theirs, &state);
+	if (rc)
+		rg_error("%s: queue pair 0x%x cannot go to %s: %s", port->name, qp->qp->qp_num,
+			 state, strerror(-rc));
 	return rc;
+}
+
+int vrb_qp_connect_self(struct vrb_adapter *adapter, struct vrb_qp *qp, const struct vrb_port *port)
+{
+	struct vrb_address own;
+	const char *state;
+
+	if (!has_address(port))
+		return -EADDRNOTAVAIL;
+	vrb_qp_address(adapter, qp, port, &own);
+	return qp_connect(adapter, qp, port, &own, &state);
 }
 
 void vrb_qp_stop(struct vrb_qp *qp)

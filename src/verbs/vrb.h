@@ -192,8 +192,12 @@ struct vrb_adapter {
 	 * a reader may poll memory instead of the CQ.
 	 */
 	bool in_order;
+	/* The last byte of a write lands last, with a model, too: a program may poll for it alone. */
+	bool ends_last;
 	/* Writes on one queue pair appear one after the other, too. */
 	bool in_order_writes;
+	/* A timed software HCA: ends of writes that are due land in this process's next verb. */
+	bool withholds;
 	/* The processors at both ends move the data: an untimed software HCA in memory. */
 	bool copies;
 	bool net;			/* software HCA over TCP */
@@ -209,10 +213,12 @@ void vrb_fork_prepare(void *addr, size_t bytes);
 void vrb_fork_undo(void *addr, size_t bytes);
 
 /*
- * Open a device and make its only PD.  Queries a temporary queue pair for the device's
- * promises about order.
+ * Open a device and make its only PD.  Queries a temporary queue pair, connected to itself over
+ * the port with its SL, for the device's promises about order.
  */
 int vrb_adapter_open(struct vrb_adapter *adapter, const struct vrb_port *port);
+/* Ask a further port, too: in_order holds for all ports.  0 or -errno after a line. */
+int vrb_adapter_ask_order(struct vrb_adapter *adapter, const struct vrb_port *port);
 void vrb_adapter_close(struct vrb_adapter *adapter);
 
 enum vrb_mr_use {
@@ -338,6 +344,9 @@ int vrb_qp_reset(struct vrb_qp *qp, const struct vrb_port *port);
  */
 int vrb_qp_connect(struct vrb_adapter *adapter, struct vrb_qp *qp, const struct vrb_port *port,
 		   const struct vrb_address *theirs);
+
+/* Connect a queue pair to itself.  0 or -errno, silent: the port may be down. */
+int vrb_qp_connect_self(struct vrb_adapter *adapter, struct vrb_qp *qp, const struct vrb_port *port);
 
 /* Stop: outstanding work completes with IBV_WC_WR_FLUSH_ERR.  May be repeated. */
 void vrb_qp_stop(struct vrb_qp *qp);

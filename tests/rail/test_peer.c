@@ -62,6 +62,63 @@ static void test_ledger_stripe(void **state)
 				 NULL, 0), 0);
 }
 
+/* ---- Probes ------------------------------------------------------------- */
+
+static struct ibv_send_wr posted;
+
+static int keep_request(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	(void)qp;
+	(void)bad;
+	posted = *wr;
+	return 0;
+}
+
+/* An empty write names the peer's block by its key, on each lane. */
+static void probe_check(struct rail_lane *lane)
+{
+	struct ibv_context_ops *ops = &lane->qp.qp->context->ops;
+	const struct ibv_context_ops before = *ops;
+	const struct rail_peer *self = lane->peer;
+
+	ops->post_send = keep_request;
+	CHECK_EQUAL(rail_lane_probe(lane), 1);
+	*ops = before;
+	lane->sq_posted--;
+	lane->sq_signalled = lane->sq_posted;
+	lane->ctx->cq_wanted--;
+	CHECK_EQUAL(posted.num_sge, 0);
+	CHECK_EQUAL(posted.wr.rdma.rkey, self->block_mr[peer_adapter(self, lane->k)]->rkey);
+	CHECK_EQUAL(posted.wr.rdma.remote_addr, (uintptr_t)rail_block_grant_in(self, LANE_SINGLE));
+}
+
+/* The peer is this process itself, so that its keys are known. */
+static void probe_body(struct job *job)
+{
+	static const size_t sizes[] = { 8 };
+	const struct traffic t = { .seed = 3, .count = 4, .sizes = sizes, .size_count = 1,
+				   .ways = traffic_ways, .way_count = 3, .window = 4,
+				   .with_self = true };
+	struct rail_peer *self;
+
+	job->rail.on_message = traffic_on_message;
+	job_connect(job);
+	traffic_run(job, &t);
+	self = job->peer[job->rank];
+	for (int k = 0; k < self->rail_count; k++) {
+		if (self->eager[k].qp.qp)
+			probe_check(&self->eager[k]);
+		probe_check(peer_bulk(self, k, 0));
+	}
+	job_close(job);
+}
+
+static void test_probe(void **state)
+{
+	(void)state;
+	assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, probe_body, NULL, 0), 0);
+}
+
 /* P1's binding: one process per node, each sends on one rail and receives on the other. */
 static void bind_body(struct job *job)
 {
@@ -506,6 +563,7 @@ static void test_memory(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_probe),
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_selection),
 		cmocka_unit_test(test_memory),

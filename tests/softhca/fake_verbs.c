@@ -30,6 +30,7 @@ static struct ibv_mr mr = { .context = &context, .pd = &pd, .lkey = 815 };
 static struct ibv_mr pages_mr = { .context = &context, .pd = &pd };
 static struct ibv_cq cq = { .context = &context };
 static struct ibv_qp qp = { .context = &context, .pd = &pd, .qp_num = 99 };
+static struct ibv_qp_attr qp_attr;
 static int lists;
 static bool is_fork_ready;
 
@@ -198,7 +199,22 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *p, struct ibv_qp_init_attr *i
 
 EXPORT int ibv_modify_qp(struct ibv_qp *q, struct ibv_qp_attr *attr, int mask)
 {
-	return q == &qp ? 0 : EINVAL;
+	if (q != &qp)
+		return EINVAL;
+	qp_attr.qp_state = attr->qp_state;
+	if (mask & IBV_QP_AV)
+		qp_attr.ah_attr = attr->ah_attr;
+	if (mask & IBV_QP_DEST_QPN)
+		qp_attr.dest_qp_num = attr->dest_qp_num;
+	return 0;
+}
+
+/* Order is known in RTS alone, and SL 1 has adaptive routing. */
+EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *q, enum ibv_wr_opcode op, uint32_t flags)
+{
+	return op == IBV_WR_RDMA_WRITE && qp_attr.qp_state == IBV_QPS_RTS &&
+	       qp_attr.dest_qp_num == qp.qp_num && qp_attr.ah_attr.dlid == 0x101 &&
+	       qp_attr.ah_attr.sl != 1;
 }
 
 EXPORT int ibv_destroy_qp(struct ibv_qp *q)

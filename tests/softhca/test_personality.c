@@ -311,6 +311,10 @@ static void test_order(void **state)
 	order_of("order=rts", 0, 1);
 	order_of("order=never", 0, 0);
 	order_of("place=late", 0, 0);
+	order_of("latency=1us", 0, 0);
+	order_of("latency=1us,order=timed", 1, 1);
+	order_of("latency=1us,order=rts", 0, 0);
+	order_of("latency=1us,order=timed,place=late", 0, 0);
 }
 #endif
 

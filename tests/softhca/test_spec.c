@@ -243,7 +243,7 @@ static void test_traits(void **state)
 	static const struct {
 		const char *spec, *canonical;
 	} good[] = {
-		{ "order=never", NULL }, { "order=rts", NULL }, { "place=late", NULL },
+		{ "order=never", NULL }, { "order=rts", NULL }, { "order=timed", NULL }, { "place=late", NULL },
 		{ "srq=0", NULL }, { "srq=7,srqwr=100", NULL }, { "ud=no", NULL }, { "uc=no", NULL },
 		{ "atomics=no", NULL }, { "inline=0", NULL }, { "inline=828", NULL },
 		{ "inline=1K", "inline=1024" }, { "maxwr=1,maxsge=1", NULL },

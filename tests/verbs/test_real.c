@@ -44,6 +44,29 @@ static void test_port(void **state)
 	assert_string_equal(ports.port[0].pci, "");
 }
 
+/* Order is asked for in RTS, of each port with its SL; a port without it takes it from the adapter. */
+static void test_order(void **state)
+{
+	struct vrb_port adaptive = ports.port[0];
+	struct vrb_adapter a;
+
+	(void)state;
+	adaptive.sl = 1;
+	assert_int_equal(vrb_adapter_open(&a, &ports.port[0]), 0);
+	assert_true(a.in_order);
+	assert_false(a.in_order_writes);
+	assert_int_equal(vrb_adapter_ask_order(&a, &ports.port[0]), 0);
+	assert_true(a.in_order);
+	assert_int_equal(vrb_adapter_ask_order(&a, &adaptive), 0);
+	assert_false(a.in_order);
+	assert_int_equal(vrb_adapter_ask_order(&a, &ports.port[0]), 0);
+	assert_false(a.in_order);
+	vrb_adapter_close(&a);
+	assert_int_equal(vrb_adapter_open(&a, &adaptive), 0);
+	assert_false(a.in_order);
+	vrb_adapter_close(&a);
+}
+
 static void test_no_datagrams(void **state)
 {
 	static const char memory[] =
@@ -209,7 +232,8 @@ static void test_moved_by(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_port), cmocka_unit_test(test_no_datagrams),
+		cmocka_unit_test(test_port), cmocka_unit_test(test_order),
+		cmocka_unit_test(test_no_datagrams),
 		cmocka_unit_test(test_fork), cmocka_unit_test(test_events), cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_moved_by),
 	};

@@ -70,6 +70,8 @@ int rail_lane_probe(struct rail_lane *lane)
 	struct ibv_send_wr *bad, wr = {
 		.opcode = IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED,
+		/* Some adapters check the key of an empty write, too. */
+		.wr.rdma = { .remote_addr = lane->probe_addr, .rkey = lane->probe_rkey },
 	};
 	int rc;
 

@@ -41,6 +41,8 @@ struct rail_lane {
 	uint32_t rq_owed;		/* bulk: taken receives, to be posted again */
 	uint32_t pulled;		/* bulk: chunks under way that any lane could have taken */
 	bool landed;			/* bulk: something has come */
+	uint64_t probe_addr;		/* the peer's memory that an empty write names */
+	uint32_t probe_rkey;
 	struct rail_rx *rx;		/* eager, by SEND: the receiving end */
 	struct rail_sent *sent;		/* bulk: request n is at n % sq_depth */
 };

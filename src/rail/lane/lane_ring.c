@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/compiler.h"
@@ -30,7 +31,11 @@
 #include "verbs/vrb.h"
 #include "rail/lane/wr_id.h"
 
-enum { RING_BATCH = RAIL_BATCH };	/* records taken from one ring in one rail_progress */
+enum {
+	RING_BATCH = RAIL_BATCH,	/* records taken from one ring in one rail_progress */
+	RINGS_HOT = 16,			/* rings that every rail_progress polls */
+	RINGS_TURN = 16,		/* rings that it polls of all others, in turn */
+};
 
 _Static_assert(RING_SLOTS <= RAIL_BATCH * RAIL_BATCHES, "all that a ring holds");
 
@@ -279,7 +284,56 @@ static inline uint32_t ring_poll(struct rail_ctx *ctx, int which)
 	return n;
 }
 
+static void polls_swap(struct rail_poll *a, struct rail_poll *b)
+{
+	const struct rail_poll c = *a;
+
+	*a = *b;
+	*b = c;
+}
+
+/* The next ones of the rings that are polled in turn.  One with records becomes a hot one. */
+static __attribute__((noinline)) uint32_t rings_poll_turn(struct rail_ctx *ctx)
+{
+	const int others = ctx->poll_count - RINGS_HOT;
+	uint32_t n = 0;
+
+	for (int left = others < RINGS_TURN ? others : RINGS_TURN; left; left--) {
+		const int which = RINGS_HOT + (int)(ctx->poll_turn++ % (uint32_t)others);
+		const uint32_t came = ring_poll(ctx, which);
+
+		if (came)
+			polls_swap(&ctx->poll[which], &ctx->poll[ctx->poll_cooled++ % RINGS_HOT]);
+		n += came;
+	}
+	return n;
+}
+
+int rail_poll_add(struct rail_ctx *ctx, const struct rail_poll *poll)
+{
+	const size_t count = (size_t)ctx->poll_count + 1;
+	struct rail_poll *grown = realloc(ctx->poll, count * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	ctx->poll = grown;
+	ctx->poll[ctx->poll_count++] = *poll;
+	ctx->poll_hot = ctx->poll_count < RINGS_HOT ? ctx->poll_count : RINGS_HOT;
+	return 0;
+}
+
 uint32_t rail_rings_poll(struct rail_ctx *ctx)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < ctx->poll_hot; i++)
+		n += ring_poll(ctx, i);
+	if (unlikely(ctx->poll_count > ctx->poll_hot))
+		n += rings_poll_turn(ctx);
+	return n;
+}
+
+uint32_t rail_rings_poll_all(struct rail_ctx *ctx)
 {
 	uint32_t n = 0;
 

@@ -42,7 +42,14 @@ static inline bool rail_ring_ready(const struct rail_tx *tx)
 
 /* The requests, prepared once the fields above `wr` are set. */
 void rail_ring_tx_init(struct rail_tx *tx);
-/* Records of all rings, a batch of each at most; returns how many. */
+/* Poll one more ring.  0 or -ENOMEM. */
+int rail_poll_add(struct rail_ctx *ctx, const struct rail_poll *poll);
+/*
+ * Records of the hot rings, which are all of few ones, and of some others in turn; a batch of each
+ * at most.  Returns how many.  The cost does not grow with the number of peers.
+ */
 uint32_t rail_rings_poll(struct rail_ctx *ctx);
+/* The same of all rings. */
+uint32_t rail_rings_poll_all(struct rail_ctx *ctx);
 
 #endif

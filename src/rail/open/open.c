@@ -178,12 +178,11 @@ static int adapters_open(struct rail_ctx *ctx)
 		while (!same_device(&ctx->rail[first], rail))
 			first++;
 		rail->adapter = first < r ? ctx->rail[first].adapter : ctx->adapter_count;
-		if (first < r)
-			continue;
-		rc = vrb_adapter_open(&ctx->adapter[ctx->adapter_count], rail->port);
+		rc = first < r ? vrb_adapter_ask_order(&ctx->adapter[rail->adapter], rail->port) :
+				 vrb_adapter_open(&ctx->adapter[rail->adapter], rail->port);
 		if (rc)
 			return rc;
-		ctx->adapter_count++;
+		ctx->adapter_count += first == r;
 	}
 	/* Queues are as deep as the devices allow, with one request kept for vrb_qp_stop_marked. */
 	for (int a = 0; a < ctx->adapter_count; a++)
@@ -192,7 +191,7 @@ static int adapters_open(struct rail_ctx *ctx)
 			ctx->bulk_depth /= 2;
 	ctx->polled = true;
 	for (int a = 0; a < ctx->adapter_count; a++)
-		ctx->polled &= rail_adapter_polls(&ctx->adapter[a]);
+		ctx->polled &= rail_adapter_polls(&ctx->adapter[a]) && !ctx->adapter[a].withholds;
 	rail_events_open(ctx);
 	return 0;
 }

@@ -124,8 +124,16 @@ int rail_progress(struct rail_ctx *ctx)
 
 int rail_progress_whole(struct rail_ctx *ctx)
 {
-	ctx->tick |= TICKS_SLOW - 1;	/* the next call polls everything */
-	return rail_progress(ctx);
+	uint32_t came;
+
+	if (ctx->progressing)
+		return 0;
+	ctx->progressing = true;
+	came = rail_rings_poll_all(ctx);
+	ctx->progressing = false;
+	ctx->events += came;
+	ctx->tick |= TICKS_SLOW - 1;	/* the next call polls everything else */
+	return (int)came + rail_progress(ctx);
 }
 
 bool rail_busy(const struct rail_ctx *ctx)

@@ -35,8 +35,9 @@ struct rail {
 struct rail_ctx {
 	/* Read by every rail_progress. */
 	struct rail_poll *poll;
-	int poll_count;
-	bool polled;			/* eager lanes: memory polled */
+	int poll_count, poll_hot;	/* the first ones are polled in every call */
+	uint32_t poll_turn, poll_cooled;	/* the next of the others; the next hot one to be one */
+	bool polled;			/* the eager lanes need no CQ: memory is polled */
 	bool progressing, closing;
 	uint32_t cq_wanted;		/* completions that are still to come */
 	uint32_t tick, idle;		/* calls of rail_progress; the last ones without event */

@@ -142,18 +142,11 @@ static int tx_check(const struct rail_peer *peer)
 
 static int poll_add(struct rail_ctx *ctx, struct rail_rx *rx)
 {
-	struct rail_poll *grown;
-
-	grown = realloc(ctx->poll, (size_t)(ctx->poll_count + 1) * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	ctx->poll = grown;
-	ctx->poll[ctx->poll_count++] = (struct rail_poll){
+	return rail_poll_add(ctx, &(struct rail_poll){
 		.mark = &((struct rail_slot *)(void *)rx->slots)->record.mark,
 		.seq = rx->seq,
 		.rx = rx,
-	};
-	return 0;
+	});
 }
 
 /* Messages by SEND on the lane belong to this end; the pool gets buffers for them. */
@@ -195,12 +188,14 @@ static int rx_make(struct rail_peer *peer, int role, int k, const struct endpoin
 	return peer->polled ? poll_add(ctx, rx) : rx_start(rx);
 }
 
-static int lane_connect(struct rail_lane *lane, const struct endpoint_rail *info, uint32_t qpn)
+static int lane_connect(struct rail_lane *lane, const struct endpoint_info *info, uint32_t qpn)
 {
 	const struct rail *rail = &lane->ctx->rail[lane->rail];
-	struct vrb_address theirs = info->port;
+	struct vrb_address theirs = info->rail[lane->k].port;
 
 	theirs.qpn = qpn;
+	lane->probe_addr = info->grant[LANE_SINGLE];
+	lane->probe_rkey = info->rail[lane->k].rkey;
 	return vrb_qp_connect(&lane->ctx->adapter[rail->adapter], &lane->qp, rail->port, &theirs);
 }
 
@@ -213,11 +208,11 @@ static int lanes_connect(struct rail_peer *peer, const struct endpoint_info *inf
 		const struct endpoint_rail *theirs = &info->rail[k];
 
 		for (int q = 0; q < peer->qps && !rc; q++)
-			rc = lane_connect(peer_bulk(peer, k, q), theirs, theirs->bulk[q]);
+			rc = lane_connect(peer_bulk(peer, k, q), info, theirs->bulk[q]);
 		if (k != 0 && k != tx_k && k != rx_k)
 			rail_lane_drop(&peer->eager[k]);
 		else if (!rc)
-			rc = lane_connect(&peer->eager[k], theirs, theirs->port.qpn);
+			rc = lane_connect(&peer->eager[k], info, theirs->port.qpn);
 	}
 	return rc;
 }

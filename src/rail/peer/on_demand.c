@@ -49,7 +49,7 @@ enum {
 };
 
 #define CONNECT_MAGIC 0x3165726977676972ull	/* "rigwire1" */
-#define ADDRESS_MAGIC 0x3372646461676972ull	/* "rigaddr3" */
+#define ADDRESS_MAGIC 0x3472646461676972ull	/* "rigaddr4" */
 
 struct connect_head {
 	uint64_t magic, cookie;		/* cookie: the receiver's, unknown to strangers */
@@ -67,6 +67,7 @@ struct address_rail {
 struct address {
 	uint64_t magic, cookie, chunk, eager, threshold;
 	uint32_t index, rail_count, qps, near;
+	uint32_t writes_slots, pad;	/* every rail's adapter takes a slot inline */
 	struct vrb_ud_address connector[RAIL_CONNECTORS];
 	uint64_t fabric[RAIL_CONNECTORS];	/* software HCA in memory: the fabric; 0: another device */
 	struct address_rail rail[RAIL_MAX];
@@ -191,6 +192,14 @@ static uint64_t connector_fabric(const struct rail_connector *c)
 	       model.fabric : 0;
 }
 
+static bool writes_slots(const struct rail_ctx *ctx)
+{
+	for (int r = 0; r < ctx->rail_count; r++)
+		if (ctx->adapter[ctx->rail[r].adapter].inline_bytes < sizeof(struct rail_slot))
+			return false;
+	return true;
+}
+
 int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])
 {
 	struct address a = {
@@ -202,6 +211,7 @@ int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])
 		.rail_count = (uint32_t)ctx->rail_count,
 		.qps = (uint32_t)ctx->settings.qps,
 		.near = ctx->near,
+		.writes_slots = writes_slots(ctx),
 	};
 	int rc = connector_open(ctx, CONNECTOR_RAILS, 0);
 
@@ -293,6 +303,8 @@ int rail_peer_add(struct rail_ctx *ctx, unsigned index,
 	peer->demand->connector = ctx->connector[which];
 	peer->demand->to = a.connector[which];
 	peer->demand->cookie = a.cookie;
+	/* A ring is for a sender that writes a slot in one piece; others send. */
+	peer->polled &= peer_is_local(peer) || a.writes_slots;
 	ctx->unlinked += index != ctx->cfg.index;
 	ctx->peer[index] = peer;
 	if (ctx->near_of)

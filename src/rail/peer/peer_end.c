@@ -148,7 +148,7 @@ static void flush(struct rail_ctx *ctx, uint64_t until_ns)
 			bye_send(peer);
 	}
 	while (!all_flushed(ctx) && !rg_reached(until_ns, rg_now_ns())) {
-		rail_rings_poll(ctx);
+		rail_rings_poll_all(ctx);
 		rail_cq_poll(ctx);
 		rg_yield();
 	}

@@ -34,7 +34,8 @@ HCA_EXPORT int softhca_query_model(const struct ibv_device *device, struct softh
 		model->port_rate[i] = s->nets && !s->rate[i] ? f->netif[i].rate : s->rate[i];
 	model->net = hca_is_net(f);
 	p = hca_personality_of(s, ((const struct hca_device *)(const void *)device)->node);
-	model->ordered = p->order == HCA_ORDER_MEMORY && !p->late;
+	model->ends_last = p->order != HCA_ORDER_NEVER && !p->late;
+	model->ordered = model->ends_last && (!s->timed || p->order == HCA_ORDER_TIMED);
 	model->latency_ns = s->latency_ns;
 	model->cap = s->cap;
 	model->bus_read = s->bus_read;

@@ -49,19 +49,27 @@ bool hca_release_due(struct hca_qp *qp, uint64_t now_ns)
 	return qp->deferred->count;
 }
 
-void hca_wait_for_deferred(struct hca_qp *qp)
+/* The time between two calls: what the requests of this one took, copies too, is none of it. */
+static bool is_streaming(const struct hca_qp *qp, uint32_t first)
 {
-	uint64_t stream_ns = qp->conn.out.latency_ns / 2;
+	const uint64_t latency_ns = qp->conn.out.latency_ns / 2;
+	const struct hca_sq *sq = &qp->sq;
+
+	return first != sq->posted &&
+	       sq->wqe[first & sq->mask].posted_ns - qp->deferred->posted_ns <
+		       (latency_ns < STREAM_NS ? latency_ns : STREAM_NS);
+}
+
+void hca_wait_for_deferred(struct hca_qp *qp, uint32_t first)
+{
 	struct hca_deferred_list *l = qp->deferred;
 	uint64_t now, due, most;
 	bool streaming, alone;
 
 	if (!l->count)
 		return;
-	if (stream_ns > STREAM_NS)
-		stream_ns = STREAM_NS;
 	now = rg_now_ns();
-	streaming = now - l->posted_ns < stream_ns;
+	streaming = is_streaming(qp, first);
 	due = hca_deferred_last_ns(l);
 	alone = !polls(qp, now) || looks_in_memory(qp, now);
 	most = alone ? WAIT_ALONE_NS : WAIT_NS;

@@ -9,7 +9,10 @@
  * poll.  True: some are left.  On a timed fabric only; qp->lock held.
  */
 bool hca_release_due(struct hca_qp *qp, uint64_t now_ns);
-/* At the end of ibv_post_send: wait for ends that are due very soon.  qp->lock held. */
-void hca_wait_for_deferred(struct hca_qp *qp);
+/*
+ * At the end of ibv_post_send, whose requests begin at `first`: wait for ends that are due very
+ * soon.  qp->lock held.
+ */
+void hca_wait_for_deferred(struct hca_qp *qp, uint32_t first);
 
 #endif

@@ -252,6 +252,7 @@ int hca_post_local(struct hca_qp *qp, const struct ibv_send_wr *wr)
 
 int hca_post_batch(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t count)
 {
+	const uint32_t first = qp->sq.posted;
 	uint32_t bytes, i;
 	int rc;
 
@@ -265,7 +266,7 @@ int hca_post_batch(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t cou
 	for (i = 0; i < count; i++)
 		sq_post_one(qp, &wr[i]);
 	if (qp->pace)
-		hca_wait_for_deferred(qp);
+		hca_wait_for_deferred(qp, first);
 	return 0;
 }
 
@@ -273,6 +274,7 @@ int hca_post_batch(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t cou
 static __attribute__((noinline)) int post_list(struct hca_qp *qp, struct ibv_send_wr *wr,
 					       struct ibv_send_wr **bad)
 {
+	const uint32_t first = qp->sq.posted;
 	int rc = 0;
 
 	if (unlikely(hca_qp_state(qp) < IBV_QPS_RTS)) {
@@ -285,7 +287,7 @@ static __attribute__((noinline)) int post_list(struct hca_qp *qp, struct ibv_sen
 			*bad = wr;
 	}
 	if (qp->pace)
-		hca_wait_for_deferred(qp);
+		hca_wait_for_deferred(qp, first);
 	return rc;
 }
 

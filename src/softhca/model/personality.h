@@ -25,7 +25,8 @@ enum {
 
 #define HCA_NONE UINT64_MAX		/* a value that was not given */
 
-enum hca_order { HCA_ORDER_MEMORY, HCA_ORDER_NEVER, HCA_ORDER_RTS };
+/* HCA_ORDER_TIMED: of a timed model, too, which withholds the end of a write. */
+enum hca_order { HCA_ORDER_MEMORY, HCA_ORDER_NEVER, HCA_ORDER_RTS, HCA_ORDER_TIMED };
 enum hca_link_layer { HCA_LINK_MODEL, HCA_LINK_ETH, HCA_LINK_IB };
 
 enum hca_gid_kind { HCA_GID_GAP, HCA_GID_LL, HCA_GID_IP4, HCA_GID_ALT4, HCA_GID_IP6, HCA_GID_IB };

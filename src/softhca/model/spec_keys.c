@@ -65,9 +65,9 @@ const struct hca_key hca_keys[] = {
 	{ "reach", HCA_KIND_PAIRS, FIELD(unreached), 0, 0, 0, true,
 	  "PORT-PORT+PORT-PORT... such as 0/soft0:1-1/soft0:1, at most 16, or none",
 	  "pairs of ports between which everything is lost", OF_FABRIC },
-	{ "order", HCA_KIND_WORD, TRAIT(order), 0, 0, 0, false, "memory, never or rts",
-	  "ibv_query_qp_data_in_order: yes of untimed memory, never, or in RTS and SQD only",
-	  HCA_OF_NODE, "memory|never|rts" },
+	{ "order", HCA_KIND_WORD, TRAIT(order), 0, 0, 0, false, "memory, never, rts or timed",
+	  "ibv_query_qp_data_in_order: yes of untimed memory, never, in RTS and SQD only, or of a timed "
+	  "model, too", HCA_OF_NODE, "memory|never|rts|timed" },
 	{ "place", HCA_KIND_WORD, TRAIT(late), 0, 0, 0, false, "order or late",
 	  "late: the end of a message that arrives lands before its begin, the completion after both",
 	  HCA_OF_NODE, "order|late" },

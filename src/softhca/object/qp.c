@@ -387,7 +387,8 @@ uint16_t hca_qp_pkey(const struct hca_qp *qp)
 /*
  * The last eight bytes of a message are written last, which memory polling needs
  * and "in order" promises.  With a timing model other bytes are written before
- * their time: poll the CQ.  Copies by the kernel are in order on x86 only.
+ * their time: it promises nothing unless order=timed, where a program may poll the end
+ * alone.  Copies by the kernel are in order on x86 only.
  */
 static bool order_is_said(const struct hca_qp *qp)
 {
@@ -395,6 +396,7 @@ static bool order_is_said(const struct hca_qp *qp)
 	const int state = hca_qp_state(qp);
 
 	return !p->late && p->order != HCA_ORDER_NEVER &&
+	       (!qp->pace || p->order == HCA_ORDER_TIMED) &&
 	       (p->order != HCA_ORDER_RTS || state == IBV_QPS_RTS || state == IBV_QPS_SQD);
 }
 
@@ -403,7 +405,7 @@ int hca_qp_data_in_order(struct ibv_qp *ibv, enum ibv_wr_opcode op, uint32_t fla
 #if !defined(__x86_64__) && !defined(__i386__)
 	return 0;
 #endif
-	return !flags && !hca_qp_of(ibv)->pace && order_is_said(hca_qp_of(ibv)) &&
+	return !flags && order_is_said(hca_qp_of(ibv)) &&
 	       (op == IBV_WR_RDMA_WRITE || op == IBV_WR_RDMA_WRITE_WITH_IMM || op == IBV_WR_SEND ||
 		op == IBV_WR_SEND_WITH_IMM);
 }
