@@ -89,4 +89,14 @@ options="--gid-index auto;host1=soft0:1=3,1"
 rails 2 link=eth,gids=ip4.v2:ip4.v1:gap:ip6.v2/ip4.v2:alt4.v2:gap:alt4.v2 'RoCE v2 is routed'
 options="--gid-index 1,soft0:2=0;host1=0"
 rails 2 link=eth,gids=ip4.v2:alt4.v2 '1 of 2 rails: RoCE v2 is routed'
+options=
+
+# Containers of one host, whatever they are called, have its memory; of IPC namespaces, they have not.
+export RANKS_PER_HOST=2 CONTAINERS=
+rails 2 link=ib
+expect "containers: one node" grep -q 'ranks of one node by memory' "$out"
+CONTAINERS=-i
+rails 2 link=ib
+expect "containers with memory of their own: two nodes" sh -c '! grep -q "ranks of one node" "$1"' sh "$out"
+unset RANKS_PER_HOST CONTAINERS
 finish
