@@ -134,7 +134,7 @@ struct rail_settings {
 	uint64_t eager;		/* RAIL_AUTO: by fabric */
 	int rendezvous, completion;	/* enum rail_rendezvous, rail_completion */
 	uint64_t chunk;		/* bytes of a request of a large message; 0 or RAIL_AUTO: by fabric */
-	uint64_t qps;		/* bulk queue pairs per rail and peer, to RAIL_QPS_MAX; 0: 1 */
+	uint64_t qps;		/* bulk queue pairs per rail and peer, to RAIL_QPS_MAX; 0: 1; RAIL_AUTO: 1, of a LAG 2 */
 	int bind;		/* enum rail_bind */
 	int intranode;		/* enum rail_intranode */
 	int registration;	/* enum rail_registration */
@@ -142,7 +142,7 @@ struct rail_settings {
 	/* The configuration of every port. */
 	const char *gid_index;	/* "3", "mlx5_0:1=3"; NULL or "auto": chosen by network and type */
 	uint64_t mtu;		/* bytes at most; 0 or RAIL_AUTO: the active MTU */
-	uint64_t sl, tclass;
+	uint64_t sl, tclass;	/* tclass RAIL_AUTO: the host's */
 	const char *pkey;	/* "0x8001"; NULL: the first that all hosts have */
 };
 void rail_settings_init(struct rail_settings *set);

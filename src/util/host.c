@@ -10,7 +10,7 @@ void rg_host_find(struct rg_host *out)
 {
 	FILE *in = fopen("/proc/sys/kernel/random/boot_id", "re");
 	char line[sizeof(out->boot)] = "";
-	struct stat net;
+	struct stat net, ipc;
 
 	memset(out, 0, sizeof(*out));
 	if (!in || !fgets(line, sizeof(line), in))
@@ -21,6 +21,10 @@ void rg_host_find(struct rg_host *out)
 	if (stat("/proc/self/ns/net", &net) == 0) {
 		out->net_device = net.st_dev;
 		out->net_inode = net.st_ino;
+	}
+	if (stat("/proc/self/ns/ipc", &ipc) == 0) {
+		out->ipc_device = ipc.st_dev;
+		out->ipc_inode = ipc.st_ino;
 	}
 }
 
@@ -33,4 +37,10 @@ bool rg_host_same(const struct rg_host *a, const struct rg_host *b)
 {
 	return rg_host_same_machine(a, b) && a->net_device == b->net_device &&
 	       a->net_inode == b->net_inode;
+}
+
+bool rg_host_shares_memory(const struct rg_host *a, const struct rg_host *b)
+{
+	return rg_host_same_machine(a, b) && a->ipc_device == b->ipc_device &&
+	       a->ipc_inode == b->ipc_inode;
 }

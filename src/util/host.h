@@ -14,6 +14,7 @@
 struct rg_host {
 	unsigned char boot[48];		/* the running kernel, as text; without one, the host's name */
 	uint64_t net_device, net_inode;	/* the network namespace */
+	uint64_t ipc_device, ipc_inode;	/* the IPC namespace */
 };
 
 /* The host of this process. */
@@ -23,5 +24,11 @@ void rg_host_find(struct rg_host *out);
 bool rg_host_same_machine(const struct rg_host *a, const struct rg_host *b);
 /* The same with one network namespace: software HCAs of both meet in memory. */
 bool rg_host_same(const struct rg_host *a, const struct rg_host *b);
+
+/*
+ * Two processes of one kernel and one IPC namespace: they share memory, whatever their host is called in
+ * their containers.
+ */
+bool rg_host_shares_memory(const struct rg_host *a, const struct rg_host *b);
 
 #endif

@@ -14,7 +14,10 @@
 
 #include "util/err.h"
 #include "softhca/softhca.h"
+#include "verbs/sysfs.h"
 #include "verbs/vrb.h"
+
+enum { SPEED_NDR = 128 };		/* the last code of active_speed */
 
 /* Vendor ids of the kernel's software devices (drivers rxe and siw). */
 enum { VENDOR_RXE = 0xffffff, VENDOR_SIW = 0x626d74 };
@@ -239,6 +242,22 @@ static uint16_t pkey_choose(struct ibv_context *context, const struct vrb_port *
 	return 0;
 }
 
+/* Codes of verbs end at NDR, which faster links have, too. */
+static void port_sysfs(struct vrb_port *port, const struct ibv_port_attr *attr)
+{
+	const char *name = ibv_get_device_name(port->device);
+	const bool ends = attr->active_speed >= SPEED_NDR || !port->rate_bytes_per_s;
+	const uint64_t rate = ends ? vrb_sysfs_rate(name, port->number) : 0;
+
+	device_pci(name, port->pci, sizeof(port->pci));
+	if (rate)
+		port->rate_bytes_per_s = rate;
+	if (port->link_layer != IBV_LINK_LAYER_ETHERNET)
+		return;
+	port->lag = vrb_sysfs_is_lag(name, port->number);
+	port->host_tclass = vrb_sysfs_tclass(name, port->number);
+}
+
 static int port_query(struct ibv_context *context, const struct ibv_device_attr *dev, int number,
 		      struct vrb_port *port)
 {
@@ -270,8 +289,9 @@ static int port_query(struct ibv_context *context, const struct ibv_device_attr 
 		port->rate_bytes_per_s = model.port_rate[number - 1];
 		port->net = model.net;
 	}
+	port->host_tclass = -1;
 	if (port->kind != VRB_SOFTHCA)
-		device_pci(ibv_get_device_name(context->device), port->pci, sizeof(port->pci));
+		port_sysfs(port, &attr);
 	port->pkey_index = pkey_choose(context, port, attr.pkey_tbl_len);
 	port_gid(context, port, attr.gid_tbl_len);
 	if (port->net && port->gid_index >= 0)
@@ -375,7 +395,8 @@ int vrb_port_configure(struct vrb_port *port, const struct vrb_port_wish *wish)
 	int rc = 0;
 
 	port->sl = wish->sl;
-	port->tclass = wish->tclass;
+	port->tclass = (uint8_t)(wish->tclass >= 0 ? wish->tclass :
+				 port->host_tclass >= 0 ? port->host_tclass : 0);
 	while (wish->mtu_bytes && port->mtu > IBV_MTU_256 &&
 	       vrb_mtu_bytes(port->mtu) > wish->mtu_bytes)
 		port->mtu--;

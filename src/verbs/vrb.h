@@ -58,6 +58,8 @@ struct vrb_port {
 	char pci[32];			/* address on the bus for sorting; "" for virtual devices */
 	char firmware[64];		/* version in the device's words; may be empty */
 	uint16_t pkey_index;		/* the first key of a full member, if there is one */
+	bool lag;			/* a bond: each queue pair is on one of its cables */
+	int host_tclass;		/* the host's traffic class; -1: none is set */
 	uint64_t card;			/* sys_image_guid: equal for the functions of a card; 0: unknown */
 	/* Set by vrb_port_configure; 0 after a scan. */
 	uint8_t sl, tclass;
@@ -139,7 +141,8 @@ int vrb_port_try(const struct vrb_port *port, const struct vrb_gid *own,
 struct vrb_port_wish {
 	int gid_index;			/* -1: chosen by type */
 	uint32_t mtu_bytes;		/* 0: the active one; else at most this */
-	uint8_t sl, tclass;
+	uint8_t sl;
+	int tclass;			/* -1: the host's, else 0 */
 	uint16_t pkey;			/* 0: as scanned; else the key, full or limited */
 };
 

@@ -4,8 +4,9 @@
 limit=60
 
 run() {
+	rm -f "$work/j"
 	on "$1" "${ranks:-2}" ./pt2pt/rg_bw --validate --over stripe --sizes 64:64K --window 4 \
-		--time-cap 20ms --iterations 50 --warmup 5 $options
+		--time-cap 20ms --iterations 50 --warmup 5 --json "$work/j" $options
 	row "$1" rg_bw
 }
 
@@ -89,4 +90,41 @@ options="--gid-index auto;host1=soft0:1=3,1"
 rails 2 link=eth,gids=ip4.v2:ip4.v1:gap:ip6.v2/ip4.v2:alt4.v2:gap:alt4.v2 'RoCE v2 is routed'
 options="--gid-index 1,soft0:2=0;host1=0"
 rails 2 link=eth,gids=ip4.v2:alt4.v2 '1 of 2 rails: RoCE v2 is routed'
+options=
+
+# Containers of one host, whatever they are called, have its memory; of IPC namespaces, they have not.
+export RANKS_PER_HOST=2 CONTAINERS=
+rails 2 link=ib
+expect "containers: one node" grep -q 'ranks of one node by memory' "$out"
+CONTAINERS=-i
+rails 2 link=ib
+expect "containers with memory of their own: two nodes" sh -c '! grep -q "ranks of one node" "$1"' sh "$out"
+unset RANKS_PER_HOST CONTAINERS
+
+# What sysfs says: PCI order, rates beyond verbs' codes, a LAG with two queue pairs a rail.
+tree=$work/class
+sysfs() {
+	mkdir -p "$tree/infiniband/$1/ports/1/gid_attrs/ndevs" "$tree/net/bond0/bonding"
+	ln -s "../../../$2" "$tree/infiniband/$1/device"
+}
+sysfs soft0 0000:81:00.0
+sysfs soft1 0000:01:00.0
+export SYSFS="$tree"
+if unshare -m mount --bind "$tree" /sys/class 2>/dev/null; then
+	echo "800 Gb/sec (4X XDR)" >"$tree/infiniband/soft1/ports/1/rate"
+	rails 1 link=ib,hcas=2,ports=1,rate=50GB/s 'soft0:1 of host0 .*: 50GB/s, the rails are of another rate'
+	expect "XDR: its rate" grep -q '100GB/s per port' "$out"
+	echo "800 Gb/sec (4X XDR)" >"$tree/infiniband/soft0/ports/1/rate"
+	rails 2 link=ib,hcas=2,ports=1,rate=50GB/s
+	expect "in PCI order" grep -q '"rails":\[{"name":"soft1:1".*{"name":"soft0:1"' "$work/j"
+	echo bond0 >"$tree/infiniband/soft1/ports/1/gid_attrs/ndevs/0"
+	rails 2 link=eth,hcas=2,ports=1
+	expect "a LAG is named" grep -q '; soft1:1 is a LAG' "$out"
+	run link=eth,hcas=2,ports=1,qps=3
+	expect "... and has two queue pairs" [ "$rc" -ne 0 ]
+	options="--qps 1"
+	rails 2 link=eth,hcas=2,ports=1,qps=3
+else
+	echo "no tree can be mounted over /sys/class"
+fi
 finish

@@ -24,7 +24,10 @@ bad() {
 for node in 1 0; do
 	port $node off
 	bad "--rails: rxe1:1: DOWN on node$node (accepted: all, rxe0:1)" --rails rxe0:1,rxe1:1
-	bad "peer 1 has a number of rails (--rails) of $((2 - node)), this process $((1 + node))"
+	launch 2 $bw -c
+	expect "one host with a port fewer: well" [ "$rc" -eq 0 ]
+	expect "... with one rail" grep -q '^# fabric: kernel software, RoCE, 1 rail ' "$out"
+	expect "... and a line" grep -q "^rg_bw: --rails all: rxe1:1 of node.* rxe1:1 of node$node is DOWN" "$err"
 	[ $node = 0 ] || port $node on
 done
 port 1 off

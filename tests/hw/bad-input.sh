@@ -28,9 +28,9 @@ bad "--pkey 0x8123: .* is in no such partition (accepted: 0x" $bw --pkey 0x8123
 bad "--threshold: rank 1 has '64K', rank 0 '8K' (accepted: the same" $rank1 RAILGAUGE_THRESHOLD=64K $bw
 bad "cannot .*: .*(locked memory? see ulimit -l)" "$srcdir/tests/hw/starved.sh" $bw
 if [ -n "$b" ] && [ -n "$other" ]; then
-	bad "peer [01] has a number of rails (--rails) of [12], this process [12]" $bw \
+	bad "--rails names [12] ports\? on .*, [12] on .* (accepted: as many on each host, or all)" $bw \
 		--rails "$a,$b;$other=$a"
-	bad "is on another subnet than rail 0 of peer 1: order the ports by --rails" $bw \
+	bad "is on another subnet than host .*order the ports by --rails" $bw \
 		--rails "$a,$b;$other=$b,$a"
 else
 	echo "one rail or one node: nothing to be in disorder"

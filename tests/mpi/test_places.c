@@ -130,6 +130,16 @@ static void test_nodes(void **state)
 	for (int i = 0; i < RANKS; i++)
 		rank_on(i, i % 2 ? "container" : "node0", 0, 1, 0);
 	are_nodes(PLACES_NET, 0, (const unsigned[]){ 0, 0, 0, 0, 0, 0 });
+	are_nodes(PLACES_DEVICES, 0, (const unsigned[]){ 0, 0, 0, 0, 0, 0 });
+	/* ... but those of an IPC namespace of their own, of one name or not, share no memory. */
+	for (int i = 0; i < RANKS; i++)
+		all[i].at.ipc_inode = (uint64_t)i / 2;
+	are_nodes(PLACES_DEVICES, 0, (const unsigned[]){ 0, 0, 2, 2, 4, 4 });
+	/* Hosts of a model. */
+	for (int i = 0; i < RANKS; i++) {
+		rank_on(i, "node0", 0, 1, 0);
+		all[i].model_node = i % 2;
+	}
 	are_nodes(PLACES_DEVICES, 0, (const unsigned[]){ 0, 1, 0, 1, 0, 1 });
 	/* Machines of one name. */
 	for (int i = 0; i < RANKS; i++)

@@ -21,9 +21,12 @@ check_PROGRAMS += tests/rail/test_rings
 TESTS += tests/rail/test_rings
 check_PROGRAMS += tests/rail/test_policy tests/rail/test_rate_estimate tests/rail/test_cancel tests/rail/test_net
 TESTS += tests/rail/test_policy tests/rail/test_rate_estimate tests/rail/test_cancel tests/rail/test_net
-check_PROGRAMS += tests/rail/test_port_choice
-TESTS += tests/rail/test_port_choice
+check_PROGRAMS += tests/rail/test_port_choice tests/verbs/test_sysfs
+TESTS += tests/rail/test_port_choice tests/verbs/test_sysfs
 endif
+tests_verbs_test_sysfs_CPPFLAGS = $(AM_CPPFLAGS)
+tests_verbs_test_sysfs_SOURCES = tests/verbs/test_sysfs.c src/verbs/sysfs.c
+tests_verbs_test_sysfs_LDADD = $(CMOCKA_LIBS)
 tests_rail_test_port_choice_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 # On a clock of their own, all processes of a job in one.
 if HAVE_CMOCKA

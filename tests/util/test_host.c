@@ -19,6 +19,7 @@ static void test_self(void **state)
 	assert_memory_equal(&a, &b, sizeof(a));
 	assert_true(rg_host_same_machine(&a, &b));
 	assert_true(rg_host_same(&a, &b));
+	assert_true(rg_host_shares_memory(&a, &b));
 	assert_true(strlen((const char *)a.boot) > 0);
 }
 
@@ -36,6 +37,11 @@ static void test_others(void **state)
 	b.net_inode++;
 	assert_true(rg_host_same_machine(&a, &b));
 	assert_false(rg_host_same(&a, &b));
+	assert_true(rg_host_shares_memory(&a, &b));
+	b = a;
+	b.ipc_inode++;
+	assert_true(rg_host_same(&a, &b));
+	assert_false(rg_host_shares_memory(&a, &b));
 }
 
 /* The child's exit code: bit 0, the same machine; bit 1, the same host; 4: no namespace. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -65,6 +66,14 @@ static void cpus_fill(uint64_t cpus[16])
 			cpus[cpu / 64] |= (uint64_t)1 << (cpu % 64);
 }
 
+/* A software HCA in place of libibverbs models hosts on one machine: its nodes. */
+static int32_t model_node(void)
+{
+	const char *exposed = getenv("SOFTHCA_EXPOSE"), *node = getenv("SOFTHCA_NODE");
+
+	return exposed && node ? (int32_t)strtol(node, NULL, 10) : 0;
+}
+
 void hello_fill(struct hello *h)
 {
 	memset(h, 0, sizeof(*h));
@@ -74,6 +83,7 @@ void hello_fill(struct hello *h)
 	cpus_fill(h->cpus);
 	h->nonce = rg_random();
 	h->quiet = world_settings.quiet;
+	h->model_node = model_node();
 	h->soft = rail_soft_is_named(&world_settings.rail);
 	h->net = rail_soft_is_net(&world_settings.rail);
 	/* A kernel without random numbers leaves zeros, and the ranks with the user's own secret. */

@@ -19,6 +19,7 @@ struct hello {
 	unsigned char secret[HELLO_SECRET_BYTES];	/* rank 0's is the job's */
 	int32_t ports;		/* ACTIVE ports, or -errno */
 	int32_t quiet;		/* rank 0's is the job's */
+	int32_t model_node;	/* the host, of a software HCA in place of libibverbs; else 0 */
 	int32_t soft;		/* --rails names a software HCA; rank 0's is the job's */
 	int32_t net;		/* a software HCA would have network interfaces as ports */
 };

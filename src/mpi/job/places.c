@@ -92,6 +92,13 @@ int places_fabric(const struct hello *all, int n, bool asked, enum places_fabric
 
 /* ---- Nodes ------------------------------------------------------------------------------- */
 
+static bool same_node(enum places_fabric fabric, const struct hello *a, const struct hello *b)
+{
+	if (fabric == PLACES_NET)
+		return rg_host_same(&a->at, &b->at);
+	return rg_host_shares_memory(&a->at, &b->at) && a->model_node == b->model_node;
+}
+
 void places_nodes(const struct hello *all, int n, enum places_fabric fabric, unsigned virtual_nodes,
 		  unsigned node_of[])
 {
@@ -103,8 +110,7 @@ void places_nodes(const struct hello *all, int n, enum places_fabric fabric, uns
 			node_of[i] = (unsigned)((uint64_t)i * virtual_nodes / (unsigned)n);
 			continue;
 		}
-		while (fabric == PLACES_NET ? !rg_host_same(&all[first].at, &all[i].at) :
-					      !same_name(&all[first], &all[i]))
+		while (!same_node(fabric, &all[first], &all[i]))
 			first++;
 		node_of[i] = (unsigned)first;
 	}

@@ -27,8 +27,8 @@ int places_fabric(const struct hello *all, int n, bool asked, enum places_fabric
 
 /*
  * node_of[i]: ranks with equal numbers share memory.  In memory, blocks of ranks on `virtual_nodes`
- * of them; else the lowest rank of the host, which over TCP the fabric knows by the kernel and its
- * network, and elsewhere its name.
+ * of them; else the lowest rank of the host: the kernel, over TCP with its network, of devices with its
+ * IPC namespace.
  */
 void places_nodes(const struct hello *all, int n, enum places_fabric fabric, unsigned virtual_nodes,
 		  unsigned node_of[]);

@@ -72,6 +72,7 @@ static int port_describe(const struct rail_settings *set, const struct vrb_port 
 		 port->number);
 	out->rate = port->rate_bytes_per_s;
 	out->card = port->card;
+	out->lag = port->lag;
 	out->lid = port->lid;
 	out->link_layer = port->link_layer;
 	out->state = (uint8_t)port->state;
@@ -294,6 +295,17 @@ static void subnet_set(const struct rail_hosts *h, unsigned rail, struct vrb_por
 	memcpy(port->subnet, first->raw, 8);
 }
 
+static bool any_lag(const struct rail_hosts *h)
+{
+	const struct vrb_gid *gid;
+
+	for (unsigned i = 0; i < h->hosts; i++)
+		for (unsigned rail = 0; rail < h->choice.rails; rail++)
+			if (end_of(h, i, rail, &gid)->lag)
+				return true;
+	return false;
+}
+
 int rail_common_select(struct rail_ctx *ctx)
 {
 	const struct rail_hosts *h = ctx->cfg.hosts;
@@ -318,6 +330,7 @@ int rail_common_select(struct rail_ctx *ctx)
 		port->pkey_index = p->tables.pkey[key].index;
 		subnet_set(h, rail, port);
 	}
+	ctx->lag = any_lag(h);
 	ctx->cfg.hosts = NULL;
 	return 0;
 }

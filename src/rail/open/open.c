@@ -223,6 +223,58 @@ enum rail_fabric rail_fabric_kind(const struct rail_ctx *ctx)
 	return kind;
 }
 
+/* Functions of a card are one adapter. */
+static bool same_card(const struct rail *a, const struct rail *b)
+{
+	return same_device(a, b) || (a->port->card && a->port->card == b->port->card);
+}
+
+/* The first rail of the same card. */
+static int card_of(const struct rail_ctx *ctx, int r)
+{
+	int first = 0;
+
+	while (!same_card(&ctx->rail[first], &ctx->rail[r]))
+		first++;
+	return first;
+}
+
+static int cards_count(const struct rail_ctx *ctx)
+{
+	int count = 0;
+
+	for (int r = 0; r < ctx->rail_count; r++)
+		count += card_of(ctx, r) == r;
+	return count;
+}
+
+/* Functions of one card on two buses, as of two sockets; those of one device differ after the dot. */
+static bool is_socket_direct(const struct vrb_port *a, const struct vrb_port *b)
+{
+	const size_t n = strcspn(a->pci, ".");
+
+	return n && *b->pci && strncmp(a->pci, b->pci, n);
+}
+
+static void describe_add(struct rail_ctx *ctx, const char *is, const char *a, const char *b)
+{
+	const size_t used = strlen(ctx->text);
+
+	snprintf(ctx->text + used, sizeof(ctx->text) - used, "; %s%s%s", a, is, b);
+}
+
+static void describe_cards(struct rail_ctx *ctx)
+{
+	for (int r = 0; r < ctx->rail_count; r++) {
+		const struct vrb_port *port = ctx->rail[r].port, *first = ctx->rail[card_of(ctx, r)].port;
+
+		if (port->lag)
+			describe_add(ctx, " is a LAG", port->name, "");
+		if (is_socket_direct(first, port))
+			describe_add(ctx, " is Socket Direct with ", port->name, first->name);
+	}
+}
+
 static void describe_rails(struct rail_ctx *ctx)
 {
 	static const char *const kinds[] = {
@@ -230,7 +282,7 @@ static void describe_rails(struct rail_ctx *ctx)
 		[RAIL_FABRIC_KERNEL_SOFTWARE] = "kernel software",
 		[RAIL_FABRIC_SOFTHCA] = "software HCA in place of libibverbs",
 	};
-	const int adapters = ctx->adapter_count - (ctx->local >= 0);
+	const int cards = cards_count(ctx);
 	const struct vrb_port *port = ctx->rail[0].port;
 	struct softhca_model model;
 	char rate[64] = "";
@@ -248,9 +300,10 @@ static void describe_rails(struct rail_ctx *ctx)
 	snprintf(ctx->text, sizeof(ctx->text), "%s, %s, %d rail%s on %d adapter%s%s%s%s",
 		 kinds[rail_fabric_kind(ctx)],
 		 port->link_layer == IBV_LINK_LAYER_ETHERNET ? "RoCE" : "InfiniBand",
-		 ctx->rail_count, ctx->rail_count > 1 ? "s" : "", adapters,
-		 adapters > 1 ? "s" : "", *rate ? ", " : "", rate,
+		 ctx->rail_count, ctx->rail_count > 1 ? "s" : "", cards,
+		 cards > 1 ? "s" : "", *rate ? ", " : "", rate,
 		 *rate ? " per port and direction" : "");
+	describe_cards(ctx);
 }
 
 static void ctx_describe(struct rail_ctx *ctx)
@@ -344,7 +397,6 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	ctx->local = -1;
 	ctx->eager_max = ctx->settings.eager;
 	ctx->part_bytes = RAIL_PART_BYTES;
-	ctx->settings.qps = ctx->settings.qps ? ctx->settings.qps : 1;
 	if (ctx->settings.chunk == RAIL_AUTO)
 		ctx->settings.chunk = 0;
 	ctx->settings.chunk &= ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
@@ -383,6 +435,17 @@ static bool eager_is_valid(const struct rail_settings *set)
 	return set->eager <= RAIL_EAGER_MAX || set->eager == RAIL_AUTO;
 }
 
+/* A queue pair of a LAG is on one of its cables; of a job all hosts know (common.c). */
+static void qps_choose(struct rail_ctx *ctx)
+{
+	bool lag = ctx->lag;
+
+	for (int r = 0; r < ctx->rail_count; r++)
+		lag |= ctx->rail[r].port->lag;
+	if (!ctx->settings.qps || ctx->settings.qps == RAIL_AUTO)
+		ctx->settings.qps = ctx->settings.qps && lag ? 2 : 1;
+}
+
 static void eager_choose(struct rail_ctx *ctx)
 {
 	if (ctx->settings.eager == RAIL_AUTO)
@@ -408,8 +471,10 @@ int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 	rc = ports_find(ctx);
 	if (!rc)
 		rc = rail_select(ctx);
-	if (!rc)
+	if (!rc) {
+		qps_choose(ctx);
 		eager_choose(ctx);
+	}
 	if (!rc)
 		rc = local_open(ctx);
 	if (!rc)

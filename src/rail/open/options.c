@@ -149,8 +149,9 @@ static const struct opt options[] = {
 	  .help = "largest request of a piece of a large message; auto: 64K, over TCP 256K; pull "
 		  "and both have sizes of their own; long distances need more" },
 	{ .name = "qps", .type = OPT_COUNT, .carry = OPT_JOB, AT(qps), .arg = "N",
-	  .standard = "1", .min = 1, .max = RAIL_QPS_MAX,
-	  .help = "queue pairs per rail and peer that share large messages: for long distances" },
+	  .standard = "auto", .special = "auto", .min = 1, .max = RAIL_QPS_MAX,
+	  .help = "queue pairs per rail and peer that share large messages, more for long distances; "
+		  "auto: 1, where a port is a LAG 2, since each is on one cable" },
 	{ .name = "bind", .type = OPT_CHOICE, .carry = OPT_JOB, AT(bind), .arg = "HOW",
 	  .standard = "rank", .choices = binds,
 	  .help = "which rail carries the whole messages of a process" },
@@ -173,7 +174,9 @@ static const struct opt options[] = {
 	{ .name = "sl", .type = OPT_COUNT, .carry = OPT_JOB, AT(sl), .arg = "N", .standard = "0",
 	  .min = 0, .max = 15, .help = "service level (Ethernet: priority)" },
 	{ .name = "tclass", .type = OPT_COUNT, .carry = OPT_JOB, AT(tclass), .arg = "N",
-	  .standard = "0", .min = 0, .max = 255, .help = "traffic class (RoCE v2: the DSCP byte)" },
+	  .standard = "auto", .special = "auto", .min = 0, .max = 255,
+	  .help = "traffic class (RoCE v2: the DSCP byte); auto: the one that the host has set for its "
+		  "adapters, else 0" },
 	{ .name = "pkey", .type = OPT_TEXT, .carry = OPT_JOB, AT(pkey), .arg = "KEY",
 	  .check = check_pkey,
 	  .help = "partition key, such as 0x8001; default: the first one that all hosts have" },

@@ -61,6 +61,7 @@ struct rail_ctx {
 	int adapter_count;
 	int rail_count;			/* rails to other nodes */
 	int local;			/* the rail to this node, after them; or -1 */
+	bool lag;			/* a rail of the job has a LAG at any host */
 	unsigned bound;			/* rail of whole messages; see rail_peer_bound */
 	uint32_t near;			/* rails nearest to this process's cores, bits */
 	uint32_t *near_of;		/* the same for every peer, when --bind near */

@@ -48,7 +48,7 @@ int rail_port_wish(const struct rail_settings *set, const struct vrb_port *port,
 	struct vrb_port_wish wish = {
 		.mtu_bytes = set->mtu == RAIL_AUTO ? 0 : (uint32_t)set->mtu,
 		.sl = (uint8_t)set->sl,
-		.tclass = (uint8_t)set->tclass,
+		.tclass = set->tclass == RAIL_AUTO ? -1 : (int)set->tclass,
 	};
 
 	gethostname(host, sizeof(host) - 1);
