@@ -22,7 +22,7 @@ librail_core_la_SOURCES = \
 	src/rail/message/landing.h src/rail/lane/lane.h src/rail/memory/mapped.h \
 	src/rail/lane/lane_ring.h src/rail/lane/lane_send.h src/rail/memory/mr.h \
 	src/rail/peer/on_demand.h src/rail/message/op_queue.h src/rail/message/parts.h src/rail/peer/peer_end.h src/rail/peer/peer_failure.h src/rail/policy.h src/rail/programs.h \
-	src/rail/peer/connect.h src/rail/lane/cq.h src/rail/open/events.h src/rail/open/limits.h src/rail/open/rail_ctx.h src/rail/memory/memory.h \
+	src/rail/peer/connect.h src/rail/lane/cq.h src/rail/open/events.h src/rail/open/rail_ctx.h src/rail/memory/memory.h \
 	src/rail/message/op_end.h src/rail/message/rail_op.h src/rail/open/options.h src/rail/peer/peer.h src/rail/lane/pool.h \
 	src/rail/message/rail_record.h src/rail/open/select.h src/rail/open/trace.h \
 	src/rail/message/rate_estimate.h src/rail/peer/reach.h src/rail/lane/ring.h src/rail/message/rndv.h \

@@ -23,6 +23,12 @@ void rail_soft_terms(const char *spec, char *terms, size_t size);
  * shows none, or some port is.  Returns why.
  */
 const char *rail_probe_why(char *why, size_t size);
+/*
+ * Once all peers are added: a connection is made and undone, and what connections with all peers
+ * would need is compared with what the adapter has.  0, or -errno after a line when not even one
+ * fits; a warning, with the arithmetic, when not all do.  The software HCA has no such limits.
+ */
+int rail_limits_check(struct rail_ctx *ctx);
 /* The port itself (verbs/vrb.h), for users of verbs in addition to this library. */
 const struct vrb_port *rail_port(const struct rail_ctx *ctx, int rail);
 /* All ports that were found, those that are no rails, too. */

@@ -38,6 +38,7 @@
 #include "mpi/watch/sizes.h"
 #include "mpi/watch/tell.h"
 #include "mpi/watch/trace.h"
+#include "rail/programs.h"
 #include "rail/rail.h"
 #include "util/clock.h"
 #include "util/compiler.h"
@@ -214,7 +215,7 @@ static int add_all(const unsigned char *addresses)
 	for (i = 0; i < layer.world_size && !rc; i++)
 		rc = rail_peer_add(layer.rails, (unsigned)i,
 				   addresses + (size_t)i * RAIL_ADDRESS_BYTES, &world_peer[i]);
-	return rc;
+	return rc ? rc : rail_limits_check(layer.rails);
 }
 
 /* All ranks learn the addresses of all; connections are made when messages want them. */

@@ -1,10 +1,10 @@
-/* limits.c - see limits.h. */
+/* limits.c - limits of adapters, met before the job starts. */
 #include <stdint.h>
 
-#include "rail/open/limits.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/peer/endpoint_info.h"
 #include "rail/peer/peer.h"
+#include "rail/programs.h"
 #include "util/err.h"
 #include "verbs/vrb.h"
 

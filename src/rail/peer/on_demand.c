@@ -30,7 +30,6 @@
 #include "rail/peer/peer_failure.h"
 #include "rail/rail.h"
 #include "rail/peer/connect.h"
-#include "rail/open/limits.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/memory/memory.h"
 #include "rail/peer/peer.h"
@@ -301,7 +300,7 @@ int rail_peer_add(struct rail_ctx *ctx, unsigned index,
 	if (++ctx->added == ctx->cfg.peer_count)
 		rail_bound_settle(ctx);
 	*out = peer;
-	return ctx->added == ctx->cfg.peer_count ? rail_limits_check(ctx) : 0;
+	return 0;
 undo:
 	rail_on_demand_forget(peer);
 	rail_peer_free(peer);
