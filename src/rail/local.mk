@@ -6,12 +6,12 @@ railincludedir = $(includedir)/rail
 railinclude_HEADERS = src/rail/ledger.h
 noinst_LTLIBRARIES += librail-core.la
 librail_core_la_SOURCES = \
-	src/verbs/vrb.h src/verbs/port.c src/verbs/look.c src/verbs/adapter.c src/verbs/qp.c \
+	src/verbs/vrb.h src/verbs/absent.c src/verbs/port.c src/verbs/look.c src/verbs/adapter.c src/verbs/qp.c \
 	src/verbs/cq.c src/verbs/event.c src/verbs/refused.c src/verbs/ud.c src/verbs/choose.c src/verbs/counters.c src/verbs/fork.c src/verbs/tables.c src/verbs/sysfs.c src/verbs/sysfs.h \
 	src/rail/peer/bound_rail.c src/rail/message/cancel.c src/rail/message/chunks.c src/rail/peer/connect.c \
 	src/rail/lane/cq.c src/rail/message/eager.c src/rail/message/edges.c src/rail/message/landing.c src/rail/lane/lane.c \
 	src/rail/lane/lane_ring.c \
-	src/rail/lane/lane_send.c src/rail/open/events.c src/rail/open/ledger.c src/rail/memory/mapped.c src/rail/memory/memory.c src/rail/memory/mr.c \
+	src/rail/lane/lane_send.c src/rail/open/events.c src/rail/open/limits.c src/rail/open/ledger.c src/rail/memory/mapped.c src/rail/memory/memory.c src/rail/memory/mr.c \
 	src/rail/peer/on_demand.c src/rail/open/open.c src/rail/open/options.c src/rail/message/parts.c src/rail/peer/peer.c \
 	src/rail/peer/peer_end.c src/rail/peer/peer_failure.c src/rail/policy.c src/rail/lane/pool.c src/rail/open/progress.c \
 	src/rail/peer/queues.c src/rail/message/rate_estimate.c src/rail/peer/reach.c src/rail/message/rndv.c src/rail/message/rndv_receive.c \

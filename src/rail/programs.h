@@ -18,6 +18,17 @@ struct vrb_ports;
 const struct opt *rail_options(void);
 /* The part of a `soft` that all hosts have in common: net= as the number of its names. */
 void rail_soft_terms(const char *spec, char *terms, size_t size);
+/*
+ * Why this host has no ACTIVE port that is usable, though the kernel shows RDMA devices; "" where it
+ * shows none, or some port is.  Returns why.
+ */
+const char *rail_probe_why(char *why, size_t size);
+/*
+ * Once all peers are added: a connection is made and undone, and what connections with all peers
+ * would need is compared with what the adapter has.  0, or -errno after a line when not even one
+ * fits; a warning, with the arithmetic, when not all do.  The software HCA has no such limits.
+ */
+int rail_limits_check(struct rail_ctx *ctx);
 /* The port itself (verbs/vrb.h), for users of verbs in addition to this library. */
 const struct vrb_port *rail_port(const struct rail_ctx *ctx, int rail);
 /* All ports that were found, those that are no rails, too. */

@@ -43,6 +43,10 @@ static const char *const retries[] = {
 	"local_ack_timeout_err", "packet_seq_err", "implied_nak_seq_err", "rnr_nak_retry_err",
 	/* rxe; its completer counts timeouts and sequence errors together */
 	"completer_retry_err", "rcvd_rnr_err",
+	/* mlx4: timeouts, sequence errors and RNR that the requester saw */
+	"sq_num_to", "sq_num_oos", "sq_num_rnr",
+	/* bnxt_re; irdma and hns count none of RoCE */
+	"to_retransmits", "seq_err_naks_rcvd", "rnr_naks_rcvd",
 };
 
 bool vrb_counter_is_retry(const char *name)

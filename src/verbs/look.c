@@ -29,5 +29,9 @@ static int soft_look(const char *soft, struct vrb_ports *out)
 
 int vrb_ports_look(const char *soft, struct vrb_ports *out)
 {
-	return soft ? soft_look(soft, out) : vrb_ports_scan(ibv_get_device_list(NULL), out);
+	int rc = soft ? soft_look(soft, out) : vrb_ports_scan(ibv_get_device_list(NULL), out);
+
+	if (!rc)
+		vrb_ports_tell_unopened(out);
+	return rc;
 }

@@ -306,22 +306,41 @@ enum ibv_port_state vrb_port_state_now(struct ibv_context *context, const struct
 	return ibv_query_port(context, port->number, &attr) ? IBV_PORT_NOP : attr.state;
 }
 
+static void unopened_count(struct ibv_device *device, int error, struct vrb_ports *out)
+{
+	if (out->unopened++)
+		return;
+	out->unopened_error = error ? error : EIO;
+	snprintf(out->unopened_name, sizeof(out->unopened_name), "%s", ibv_get_device_name(device));
+}
+
+void vrb_ports_tell_unopened(const struct vrb_ports *ports)
+{
+	char more[32] = "";
+
+	if (ports->unopened > 1)
+		snprintf(more, sizeof(more), " and %d more", ports->unopened - 1);
+	if (ports->unopened)
+		rg_warn("%s%s: cannot be opened (%s), left out", ports->unopened_name, more,
+			strerror(ports->unopened_error));
+}
+
 static int device_scan(struct ibv_device *device, struct vrb_ports *out)
 {
-	struct ibv_context *context = ibv_open_device(device);
+	struct ibv_context *context;
 	struct ibv_device_attr attr;
 	struct vrb_port *grown;
 	int rc = 0;
 
+	errno = 0;
+	context = ibv_open_device(device);
 	if (!context) {
-		rg_warn("%s: cannot be opened (%s), left out", ibv_get_device_name(device),
-			strerror(errno));
+		unopened_count(device, errno, out);
 		return 0;
 	}
 	rc = ibv_query_device(context, &attr);
 	if (rc) {
-		rg_warn("%s: cannot be queried (%s), left out", ibv_get_device_name(device),
-			strerror(rc > 0 ? rc : EIO));
+		unopened_count(device, rc, out);
 		rc = 0;
 		goto out;
 	}

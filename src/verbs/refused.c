@@ -44,12 +44,24 @@ static bool beyond(const struct vrb_adapter *a, const struct vrb_qp_limits *want
 	return false;
 }
 
+/* "..., rdma.max: mlx5_0 hca_handle=2 hca_object=10 of /job" */
+static const char *group_limit(const struct vrb_adapter *a, char *buf, size_t size)
+{
+	char limit[128];
+
+	vrb_cgroup_limit(ibv_get_device_name(a->context->device), "", limit, sizeof(limit));
+	snprintf(buf, size, "%s%s", *limit ? ", the control group's rdma.max: " : "", limit);
+	return buf;
+}
+
 const char *vrb_qp_refused(const struct vrb_adapter *adapter, enum ibv_qp_type type,
 			   const struct vrb_qp_limits *want, int rc, char *buf, size_t size)
 {
-	char memory[48];
+	char memory[48], group[176];
 
-	if (rc == -EOPNOTSUPP || rc == -ENOSYS)
+	/* bnxt_re says EINVAL of UC. */
+	if (rc == -EOPNOTSUPP || rc == -ENOSYS ||
+	    (rc == -EINVAL && type == IBV_QPT_UC && !beyond(adapter, want, buf, size)))
 		snprintf(buf, size, "the device has none of type %s (%s)",
 			 type == IBV_QPT_UD ? "UD" : type == IBV_QPT_UC ? "UC" : "RC", strerror(-rc));
 	else if (!beyond(adapter, want, buf, size)) {
@@ -57,7 +69,7 @@ const char *vrb_qp_refused(const struct vrb_adapter *adapter, enum ibv_qp_type t
 			snprintf(buf, size, "%s (the device has %d queue pairs%s)", strerror(-rc),
 				 adapter->attr.max_qp, locked_limit(memory, sizeof(memory)));
 		else
-			snprintf(buf, size, "%s", strerror(-rc));
+			snprintf(buf, size, "%s%s", strerror(-rc), group_limit(adapter, group, sizeof(group)));
 	}
 	return buf;
 }
@@ -67,7 +79,7 @@ const char *vrb_cq_refused(const struct vrb_adapter *adapter, uint32_t entries, 
 {
 	enum { ENTRY_BYTES = 64 };
 	uint64_t room = 1;
-	char memory[48];
+	char memory[48], group[176];
 
 	while (room < (uint64_t)entries + 1)
 		room *= 2;
@@ -80,6 +92,6 @@ const char *vrb_cq_refused(const struct vrb_adapter *adapter, uint32_t entries, 
 			 (unsigned long long)(room * ENTRY_BYTES / 1024),
 			 locked_limit(memory, sizeof(memory)));
 	else
-		snprintf(buf, size, "%s", strerror(-rc));
+		snprintf(buf, size, "%s%s", strerror(-rc), group_limit(adapter, group, sizeof(group)));
 	return buf;
 }

@@ -69,17 +69,35 @@ struct vrb_ports {
 	int count;
 	struct vrb_port *port;		/* sorted by PCI address, device name, port number */
 	struct ibv_device **list;
+	int unopened;			/* devices that could not be opened or queried */
+	int unopened_error;		/* the first one's errno, and its name */
+	char unopened_name[IBV_SYSFS_NAME_MAX];
 };
 
 /*
  * Scan all ports of the devices in list (from ibv_get_device_list or
  * softhca_get_device_list).  The list belongs to the table from then on, also on failure.
- * Opens each device briefly; one that cannot be opened is omitted, after a line.
+ * Opens each device briefly; those that cannot be opened are omitted and counted.
  */
 int vrb_ports_scan(struct ibv_device **list, struct vrb_ports *out);
 /* The same without software HCAs, which the list has under the softhca command. */
 int vrb_ports_scan_real(struct ibv_device **list, struct vrb_ports *out);
 void vrb_ports_free(struct vrb_ports *ports);
+/* One line for all devices that could not be opened, if there are any. */
+void vrb_ports_tell_unopened(const struct vrb_ports *ports);
+
+/*
+ * Why has this host no usable ACTIVE port, where the kernel shows devices?  Of each device that has
+ * none, by equal reasons: "mlx5_0 and 1 more: libibverbs has no provider ...".  "" if the kernel
+ * shows no device.  root: before the paths /sys, /dev and /proc, "" but for tests.  Returns buf.
+ */
+const char *vrb_ports_why_none(const struct vrb_ports *ports, const char *root, char *buf,
+			       size_t size);
+/*
+ * The limit that a control group of this process sets to the device: "mlx5_0 hca_handle=0
+ * hca_object=max of /job"; "" if there is none.  Returns buf.
+ */
+const char *vrb_cgroup_limit(const char *device, const char *root, char *buf, size_t size);
 
 /*
  * The default choice of rails: ports that are usable and ACTIVE, at most max, first ports of

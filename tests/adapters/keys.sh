@@ -28,15 +28,30 @@ reason() {
 	run "$1"
 	expect "$1: $2" refuses "$2"
 }
-reason ud=no 'cannot make a queue pair for datagrams.*none of type UD'
-reason maxwr=64 'soft0:1: cannot make a queue pair for datagrams.*128 receive requests needed, the device has 64'
-reason maxsge=1 '2 pieces of a request needed, the device has 1'
-reason qps=2 'the device has 2 queue pairs'
-reason maxcqe=100 'for datagrams.*160 entries needed, the device has 100'
-reason cqmem=64KiB 'entries of 64 bytes are 512 KiB of locked memory'
-reason mtu=512 'an MTU of 512 bytes is too small'
+# early SPEC WORDS: before the job starts, from one rank.
+early() {
+	drawn 2 "$1" || return 0
+	reason "$@"
+	expect "$1: before the job starts" [ ! -s "$out" ]
+	expect "$1: one line" [ "$(ours rg_bw)" -eq 1 ]
+}
+early ud=no 'cannot make a queue pair for datagrams.*none of type UD'
+early maxwr=64 'soft0:1: cannot make a queue pair for datagrams.*128 receive requests needed, the device has 64'
+early maxsge=1 '2 pieces of a request needed, the device has 1'
+early qps=2 'the device has 2 queue pairs'
+early maxcqe=100 'for datagrams.*160 entries needed, the device has 100'
+early cqmem=64KiB 'entries of 64 bytes are 512 KiB of locked memory'
+early mtu=512 'an MTU of 512 bytes is too small'
 reason link=ib,prefix=1/2 'is on another subnet'
 reason reach=0/soft0:2-1/soft0:2 'connection lost over soft0:2'
+# Enough queue pairs for each process, not for those of an adapter.
+RANKS_PER_HOST=2
+export RANKS_PER_HOST
+on qps=9 4 ./pt2pt/rg_bw --validate --over stripe --sizes 64:256K --time-cap 20ms --iterations 100
+row "qps=9, 4 ranks" rg_bw
+expect "qps=9, 4 ranks" passes
+expect "... the arithmetic, from each host" [ "$(grep -c 'soft0 has 9 queue pairs; 2 ranks here, each with 2 peers x 2 rails x 2 and 1 for datagrams, would take 18: ' "$err")" -eq 2 ]
+unset RANKS_PER_HOST
 drawn 2 pkeys=0001 || finish
 # Nothing answers: a line after 5 s, and the end after a minute, for which RG_LONG=1 waits.
 [ -n "${RG_LONG-}" ] || limit=12

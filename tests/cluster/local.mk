@@ -20,12 +20,12 @@ check-cluster: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_mo
 .PHONY: check-cluster
 
 # ---- the same over real adapters: make check-hw ----------------------------------------------
-EXTRA_DIST += tests/hw/run.sh tests/hw/mpirun.sh tests/hw/found.sh tests/hw/rails.sh \
+EXTRA_DIST += tests/hw/run.sh tests/hw/about.sh tests/hw/mpirun.sh tests/hw/found.sh tests/hw/rails.sh \
 	tests/hw/conformance.sh tests/hw/conformance-here.sh tests/hw/loopback.sh \
 	tests/hw/memory.sh tests/hw/programs.sh tests/hw/suites.sh tests/hw/collectives.sh tests/hw/bad-input.sh \
 	tests/hw/rank1.sh \
 	tests/hw/starved.sh
-CLEANFILES += tests/hw/found tests/hw/found.err
+CLEANFILES += tests/hw/found tests/hw/found.err tests/hw/about-before tests/hw/about-after check-hw.tar.gz
 check-hw: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_module.la
 	$(AM_V_at)$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/hw/run.sh || test $$? -eq 77
 .PHONY: check-hw

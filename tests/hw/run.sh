@@ -12,7 +12,8 @@
 #	RG_HW_FEW=1		of programs, memory and suites what depends on the MPI library
 #	HW_ONLY=WORDS		only the jobs whose name contains one of the words
 #
-# The build directory must be seen by all nodes.  Results are tests/hw/JOB.trs and JOB.log.
+# The build directory must be seen by all nodes.  Results are tests/hw/JOB.trs and JOB.log; check-hw.tar.gz
+# is all of them, with what each node tells of its adapters (about.sh): one file to send.
 # Exit code 77, with the reason, where there is nothing to run on.
 . "$srcdir/tests/results.sh"
 here=tests/hw
@@ -56,10 +57,15 @@ echo "Runs over: $(sed -n 's/^found //p' $here/found | sort | paste -sd , - | se
 [ "${RG_HW_SOFTWARE-}" != 1 ] ||
 	echo "RG_HW_SOFTWARE: the kernel's software devices are accepted; that is no run on hardware."
 
+sh "$MPIRUN" -np "$nodes" sh "$srcdir/tests/hw/about.sh" >$here/about-before 2>&1 </dev/null
 for job in $chosen; do
 	began=$(date +%s)
 	sh "$srcdir/$job.sh" >"$job.log" 2>&1 </dev/null
 	result "$job" $? "$(($(date +%s) - began)) s"
 	[ -z "${RG_HW_VERBOSE-}" ] || cat "$job.log"
 done
+# With the counters of all ports, before and after.
+sh "$MPIRUN" -np "$nodes" sh "$srcdir/tests/hw/about.sh" >$here/about-after 2>&1 </dev/null
+tar -czf check-hw.tar.gz config.log build-info.h $here/found $here/found.err $here/about-before $here/about-after \
+	$(for job in $chosen; do echo "$job.log" "$job.trs"; done) && echo "All of it, to send: $PWD/check-hw.tar.gz"
 exit $failed

@@ -70,10 +70,30 @@ static void test_devices(void **state)
 	hosts_apart(2);
 	is_fabric(false, PLACES_DEVICES);
 	all[3].ports = 0;
-	is_refused(false, -ENODEV, "no ACTIVE RDMA port on host node1 (rank 3), others have one");
+	is_refused(false, -ENODEV, "no ACTIVE RDMA port on host node1 (rank 3), others have one: the kernel "
+		   "shows no device; fix");
+	strcpy(all[3].no_ports, "mlx5_0:1: INIT");
+	is_refused(false, -ENODEV, "host node1 (rank 3), others have one: mlx5_0:1: INIT; fix");
 	/* What was asked for needs no device. */
 	net_everywhere(1);
 	is_fabric(true, PLACES_NET);
+}
+
+/* The first rank of a host tells, the others do not. */
+static void test_no_ports(void **state)
+{
+	(void)state;
+	hosts_apart(0);
+	for (int i = 0; i < 4; i++)
+		strcpy(all[i].no_ports, "mlx5_0:1: INIT");
+	capture_begin(2);
+	for (int i = 0; i < RANKS; i++)
+		places_tell_no_ports(all, i);
+	assert_string_equal(capture_end(),
+		"railgauge: warning: host node0 has no ACTIVE RDMA port, the software HCA takes its place: "
+		"mlx5_0:1: INIT\n"
+		"railgauge: warning: host node1 has no ACTIVE RDMA port, the software HCA takes its place: "
+		"mlx5_0:1: INIT\n");
 }
 
 static void test_hosts(void **state)
@@ -165,7 +185,7 @@ static void test_oversubscribed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_devices),
+		cmocka_unit_test(test_devices), cmocka_unit_test(test_no_ports),
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_one_host),
 		cmocka_unit_test(test_nodes),

@@ -9,7 +9,7 @@ tests_rail_libjob_la_LIBADD = librail-core.la
 check_PROGRAMS += tests/rail/rail_perf
 tests_rail_rail_perf_LDADD = tests/rail/libjob.la
 if HAVE_CMOCKA
-check_PROGRAMS += tests/verbs/test_real tests/verbs/test_counters tests/rail/test_ledger tests/rail/test_shared_limit
+check_PROGRAMS += tests/verbs/test_real tests/verbs/test_absent tests/verbs/test_counters tests/rail/test_ledger tests/rail/test_shared_limit
 TESTS += tests/verbs/test_counters tests/rail/test_ledger tests/rail/test_shared_limit
 check_PROGRAMS += tests/rail/test_stripe tests/rail/test_ring tests/rail/test_mr \
 	tests/rail/test_traffic tests/rail/test_offers tests/rail/test_peer tests/rail/test_demand \
@@ -62,6 +62,7 @@ tests_rail_test_net_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=softhca_query_model
 tests_rail_test_policy_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_cancel_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_verbs_test_real_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
+tests_verbs_test_absent_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 dist_check_SCRIPTS += tests/verbs/real.sh
 TESTS += tests/verbs/real.sh
 tests_verbs_test_counters_CPPFLAGS = $(AM_CPPFLAGS)

@@ -6,7 +6,8 @@
  * FAKE_FORK: unset, nothing is kept from children of fork; "split", registered pages
  * are, as by a libibverbs before 51 after ibv_fork_init; "old", the same on a kernel
  * that needs it, until when ibv_fork_init has to be called.
- * FAKE_EVENTS: the descriptor that events are read from.  FAKE_LID: the port's LID.
+ * FAKE_EVENTS: the descriptor that events are read from.  FAKE_LID, FAKE_STATE: the port's.
+ * FAKE_OPEN: the errno with which the device cannot be opened.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -53,10 +54,14 @@ EXPORT void ibv_free_device_list(struct ibv_device **list)
 
 EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
-	const char *events = getenv("FAKE_EVENTS");
+	const char *events = getenv("FAKE_EVENTS"), *error = getenv("FAKE_OPEN");
 
 	if (device != &fake)
 		abort();
+	if (error) {
+		errno = atoi(error);
+		return NULL;
+	}
 	context.async_fd = events ? atoi(events) : -1;
 	return &context;
 }
@@ -163,10 +168,10 @@ EXPORT int ibv_dofork_range(void *base, size_t size)
 EXPORT int ibv_query_port(struct ibv_context *c, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
 	struct ibv_port_attr *a = (struct ibv_port_attr *)(void *)attr;
-	const char *lid = getenv("FAKE_LID");
+	const char *lid = getenv("FAKE_LID"), *state = getenv("FAKE_STATE");
 
 	a->lid = (uint16_t)(lid ? atoi(lid) : 0x100 + port);
-	a->state = IBV_PORT_ACTIVE;
+	a->state = state ? (enum ibv_port_state)atoi(state) : IBV_PORT_ACTIVE;
 	a->active_mtu = IBV_MTU_2048;
 	return 0;
 }

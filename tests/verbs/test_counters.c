@@ -157,11 +157,17 @@ static void test_retries(void **state)
 	assert_true(vrb_counter_is_retry("local_ack_timeout_err"));
 	assert_true(vrb_counter_is_retry("completer_retry_err"));
 	assert_true(vrb_counter_is_retry("rcvd_rnr_err"));
+	assert_true(vrb_counter_is_retry("sq_num_to"));
+	assert_true(vrb_counter_is_retry("to_retransmits"));
+	assert_true(vrb_counter_is_retry("seq_err_naks_rcvd"));
 	/* The responder's side, and the end of all tries. */
 	assert_false(vrb_counter_is_retry("out_of_sequence"));
 	assert_false(vrb_counter_is_retry("send_rnr_err"));
 	assert_false(vrb_counter_is_retry("retry_exceeded_err"));
 	assert_false(vrb_counter_is_retry("duplicate_request"));
+	assert_false(vrb_counter_is_retry("rq_num_oos"));
+	assert_false(vrb_counter_is_retry("sq_num_tree"));
+	assert_false(vrb_counter_is_retry("max_retry_exceeded"));
 }
 
 int main(void)

@@ -92,4 +92,6 @@ void hello_fill(struct hello *h)
 		memset(h->secret, 0, sizeof(h->secret));
 	if (rail_probe(&world_settings.rail, &h->ports))
 		h->ports = 0;
+	if (!h->ports)
+		rail_probe_why(h->no_ports, sizeof(h->no_ports));
 }

@@ -8,7 +8,7 @@
 #include "util/host.h"
 #include "util/opt.h"
 
-enum { HELLO_SECRET_BYTES = 32 };
+enum { HELLO_SECRET_BYTES = 32, HELLO_WHY_BYTES = 256 };
 
 struct hello {
 	char host[WORLD_HOST_BYTES];
@@ -21,6 +21,7 @@ struct hello {
 	int32_t quiet;		/* rank 0's is the job's */
 	int32_t model_node;	/* the host, of a software HCA in place of libibverbs; else 0 */
 	int32_t soft;		/* --rails names a software HCA; rank 0's is the job's */
+	char no_ports[HELLO_WHY_BYTES];	/* without ACTIVE ports: why; "": the kernel shows no device */
 	int32_t net;		/* a software HCA would have network interfaces as ports */
 };
 

@@ -77,8 +77,9 @@ int places_fabric(const struct hello *all, int n, bool asked, enum places_fabric
 		return 0;
 	}
 	if (!asked && with) {
-		rg_error("no ACTIVE RDMA port on host %s (rank %d), others have one; fix the port or use "
-			 "--over native", all[without].host, without);
+		rg_error("no ACTIVE RDMA port on host %s (rank %d), others have one: %s; fix the port or use "
+			 "--over native", all[without].host, without, *all[without].no_ports ?
+			 all[without].no_ports : "the kernel shows no device");
 		return -ENODEV;
 	}
 	*out = all[0].net ? PLACES_NET : PLACES_MEMORY;
@@ -88,6 +89,17 @@ int places_fabric(const struct hello *all, int n, bool asked, enum places_fabric
 		return all[0].net ? 0 : memory_check(all, other_host(all, n));
 	*out = other_host(all, n) ? PLACES_NET_FOUND : PLACES_MEMORY;
 	return 0;
+}
+
+void places_tell_no_ports(const struct hello *all, int rank)
+{
+	int first = 0;
+
+	while (!same_name(&all[first], &all[rank]))
+		first++;
+	if (first == rank && *all[rank].no_ports)
+		rg_warn("host %s has no ACTIVE RDMA port, the software HCA takes its place: %s", all[rank].host,
+			all[rank].no_ports);
 }
 
 /* ---- Nodes ------------------------------------------------------------------------------- */

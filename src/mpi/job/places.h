@@ -25,6 +25,9 @@ bool places_oversubscribed(const struct hello *all, int n, int rank);
  */
 int places_fabric(const struct hello *all, int n, bool asked, enum places_fabric *out);
 
+/* A line, by the first rank of each host, where the kernel shows RDMA devices that have no port to use. */
+void places_tell_no_ports(const struct hello *all, int rank);
+
 /*
  * node_of[i]: ranks with equal numbers share memory.  In memory, blocks of ranks on `virtual_nodes`
  * of them; else the lowest rank of the host: the kernel, over TCP with its network, of devices with its

@@ -40,6 +40,7 @@
 #include "mpi/watch/sizes.h"
 #include "mpi/watch/tell.h"
 #include "mpi/watch/trace.h"
+#include "rail/programs.h"
 #include "rail/rail.h"
 #include "util/clock.h"
 #include "util/compiler.h"
@@ -129,6 +130,8 @@ static int places_find(const struct hello *all, enum places_fabric *fabric)
 
 	if (!rc)
 		rc = places_fabric(all, layer.world_size, is_soft_asked(all), fabric);
+	if (!rc && *fabric != PLACES_DEVICES && !is_soft_asked())
+		places_tell_no_ports(all, layer.world_rank);
 	if (!rc && *fabric == PLACES_NET_FOUND) {
 		rc = find_rails(&world_settings.rail.soft);
 		*fabric = PLACES_NET;
@@ -197,7 +200,7 @@ static int add_all(const unsigned char *addresses)
 	for (i = 0; i < layer.world_size && !rc; i++)
 		rc = rail_peer_add(layer.rails, (unsigned)i,
 				   addresses + (size_t)i * RAIL_ADDRESS_BYTES, &world_peer[i]);
-	return rc;
+	return rc ? rc : rail_limits_check(layer.rails);
 }
 
 /* All ranks learn the addresses of all; connections are made when messages want them. */

@@ -15,6 +15,7 @@
 #include "rail/peer/on_demand.h"
 #include "rail/message/op_queue.h"
 #include "rail/peer/peer_end.h"
+#include "rail/programs.h"
 #include "rail/rail.h"
 #include "rail/lane/cq.h"
 #include "rail/open/events.h"
@@ -148,20 +149,39 @@ static int local_open(struct rail_ctx *ctx)
 	return 0;
 }
 
+static int active_count(const struct vrb_ports *ports)
+{
+	int active = 0;
+
+	for (int i = 0; i < ports->count; i++)
+		active += ports->port[i].usable && ports->port[i].state == IBV_PORT_ACTIVE;
+	return active;
+}
+
 int rail_probe(const struct rail_settings *set, int *active_ports)
 {
 	struct vrb_ports ports;
 	int rc = vrb_ports_scan_real(ibv_get_device_list(NULL), &ports);
-	int active = 0;
 
 	(void)set;
 	if (rc)
 		return rc;
-	for (int i = 0; i < ports.count; i++)
-		active += ports.port[i].usable && ports.port[i].state == IBV_PORT_ACTIVE;
+	*active_ports = active_count(&ports);
 	vrb_ports_free(&ports);
-	*active_ports = active;
 	return 0;
+}
+
+const char *rail_probe_why(char *why, size_t size)
+{
+	struct vrb_ports ports;
+
+	*why = 0;
+	if (vrb_ports_scan_real(ibv_get_device_list(NULL), &ports))
+		return why;
+	if (!active_count(&ports))
+		vrb_ports_why_none(&ports, "", why, size);
+	vrb_ports_free(&ports);
+	return why;
 }
 
 static bool same_device(const struct rail *a, const struct rail *b)
@@ -469,6 +489,8 @@ int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 	if (!on_softhca(ctx))
 		vrb_fork_init();
 	rc = ports_find(ctx);
+	if (!rc && cfg->local_rank == 0)
+		vrb_ports_tell_unopened(&ctx->ports);
 	if (!rc)
 		rc = rail_select(ctx);
 	if (!rc) {

@@ -43,6 +43,7 @@ static int by_order(const void *left, const void *right)
 static int select_all(struct rail_ctx *ctx)
 {
 	int chosen[RAIL_MAX], active, rc = 0;
+	char why[512];
 	int count = vrb_ports_choose(&ctx->ports, RAIL_MAX, chosen, &active);
 
 	for (int i = 0; i < count && !rc; i++)
@@ -56,8 +57,9 @@ static int select_all(struct rail_ctx *ctx)
 	qsort(ctx->rail, (size_t)ctx->rail_count, sizeof(ctx->rail[0]), by_order);
 	if (ctx->rail_count)
 		return 0;
-	rg_error("--rails all: this host has no ACTIVE RDMA port (%d ports seen)",
-		 ctx->ports.count);
+	vrb_ports_why_none(&ctx->ports, "", why, sizeof(why));
+	rg_error("--rails all: this host has no ACTIVE RDMA port (%s)",
+		 *why ? why : "the kernel shows no device");
 	return -ENODEV;
 }
 

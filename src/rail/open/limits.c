@@ -1,0 +1,86 @@
+/* limits.c - limits of adapters, met before the job starts. */
+#include <stdint.h>
+
+#include "rail/open/rail_ctx.h"
+#include "rail/peer/endpoint_info.h"
+#include "rail/peer/peer.h"
+#include "rail/programs.h"
+#include "util/err.h"
+#include "verbs/vrb.h"
+
+/* A peer of another node, which only the rails reach; NULL: there is none. */
+static const struct rail_peer *remote_peer(const struct rail_ctx *ctx)
+{
+	for (unsigned i = 0; i < ctx->cfg.peer_count; i++)
+		if (ctx->peer[i] && i != ctx->cfg.index && !peer_is_local(ctx->peer[i]))
+			return ctx->peer[i];
+	return NULL;
+}
+
+/* All that a connection takes is made.  Completion queues and shared receive queues stay for later. */
+static int connection_try(struct rail_ctx *ctx, unsigned index)
+{
+	unsigned char info[ENDPOINT_INFO_BYTES];
+	struct rail_peer *peer, *added = ctx->peer[index];
+	int rc;
+
+	ctx->peer[index] = NULL;
+	rc = rail_peer_new(ctx, index, &peer);
+	ctx->peer[index] = added;
+	if (rc)
+		return rc;
+	rc = rail_peer_prepare(peer, info);
+	rail_peer_free(peer);
+	return rc;
+}
+
+static unsigned ranks_here(const struct rail_ctx *ctx)
+{
+	unsigned ranks = 0;
+
+	for (unsigned i = 0; i < ctx->cfg.peer_count; i++)
+		ranks += i == ctx->cfg.index || config_shares_node(&ctx->cfg, i);
+	return ranks;
+}
+
+static unsigned rails_of(const struct rail_ctx *ctx, int adapter)
+{
+	unsigned rails = 0;
+
+	for (int r = 0; r < ctx->rail_count; r++)
+		rails += ctx->rail[r].adapter == adapter;
+	return rails;
+}
+
+static void queue_pairs_check(const struct rail_ctx *ctx, int adapter, unsigned peers)
+{
+	const struct vrb_adapter *a = &ctx->adapter[adapter];
+	const unsigned ranks = ranks_here(ctx), rails = rails_of(ctx, adapter);
+	const unsigned lanes = 1 + (unsigned)ctx->settings.qps;
+	const uint64_t most = (uint64_t)ranks * ((uint64_t)peers * rails * lanes + 1);
+
+	if (a->attr.max_qp > 0 && most > (uint64_t)a->attr.max_qp)
+		rg_warn("%s has %d queue pairs; %u ranks here, each with %u peers x %u rails x %u and 1 for "
+			"datagrams, would take %llu: connections beyond fail (fewer ranks a node, --rails, "
+			"--qps)", ibv_get_device_name(a->context->device), a->attr.max_qp, ranks, peers,
+			rails, lanes, (unsigned long long)most);
+}
+
+int rail_limits_check(struct rail_ctx *ctx)
+{
+	const struct rail_peer *remote = remote_peer(ctx);
+	unsigned peers = 0;
+	int rc;
+
+	if (!remote || ctx->adapter[ctx->rail[0].adapter].kind == VRB_SOFTHCA)
+		return 0;
+	rc = connection_try(ctx, remote->index);
+	if (rc || ctx->cfg.local_rank)
+		return rc;
+	for (unsigned i = 0; i < ctx->cfg.peer_count; i++)
+		peers += ctx->peer[i] && !peer_is_local(ctx->peer[i]) && i != ctx->cfg.index;
+	for (int a = 0; a < ctx->adapter_count; a++)
+		if (rails_of(ctx, a))
+			queue_pairs_check(ctx, a, peers);
+	return 0;
+}

@@ -1,0 +1,29 @@
+#!/bin/sh
+# hw.sh - make check-hw on adapters that need not have all: one subnet for both ports, no UC, no atomic
+# operations, no shared receives.  It passes, and leaves one archive.
+. "$srcdir/tests/adapters/adapters.sh"
+drawn 2 hw || {
+	echo "not drawn"
+	exit 0
+}
+ADAPTERS_PLACE=$place ADAPTERS_MPIRUN=$launcher
+export ADAPTERS_PLACE ADAPTERS_MPIRUN
+
+# check_hw SPEC JOBS
+check_hw() {
+	rm -f check-hw.tar.gz
+	in_turn env ADAPTERS_SPEC="$1" HW_ONLY="$2" HOSTS=host0,host1 RG_HW_ADAPTERS=1 RG_HW_FEW=1 \
+		RG_HW_MPIRUN="sh $srcdir/tests/adapters/mpirun.sh" sh "$srcdir/tests/hw/run.sh" >"$out" 2>"$err"
+	rc=$?
+	grep '^[A-Z]*: tests/hw' "$out"
+	expect "$1: check-hw passes" passes
+	expect "$1: over two ports of each host" [ "$(grep -c '^found ' tests/hw/found)" -eq 4 ]
+	tar -tzf check-hw.tar.gz >"$out" 2>"$err"
+	for file in about-before about-after found programs.log bad-input.log programs.trs; do
+		expect "$1: the archive has $file" grep -qx "tests/hw/$file" "$out"
+	done
+	rm -f check-hw.tar.gz
+}
+
+check_hw like=irdma-e810,link=ib,prefix=7 "programs bad-input"
+finish
