@@ -13,7 +13,7 @@ librail_core_la_SOURCES = \
 	src/rail/lane/lane_ring.c \
 	src/rail/lane/lane_send.c src/rail/open/ledger.c src/rail/memory/mapped.c src/rail/memory/memory.c src/rail/memory/mr.c \
 	src/rail/peer/on_demand.c src/rail/open/open.c src/rail/open/options.c src/rail/message/parts.c src/rail/peer/peer.c \
-	src/rail/peer/peer_end.c src/rail/peer/peer_failure.c src/rail/policy.c src/rail/lane/pool.c src/rail/open/progress.c \
+	src/rail/peer/peer_end.c src/rail/peer/peer_failure.c src/rail/plan.c src/rail/plan.h src/rail/policy.c src/rail/lane/pool.c src/rail/open/progress.c \
 	src/rail/peer/queues.c src/rail/message/rate_estimate.c src/rail/peer/reach.c src/rail/message/rndv.c src/rail/message/rndv_receive.c \
 	src/rail/message/rndv_send.c src/rail/open/select.c \
 	src/rail/message/shared_limit.c src/rail/message/stripe.c src/rail/message/table.c src/rail/open/trace.c src/rail/open/way.c \
