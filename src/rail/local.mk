@@ -13,7 +13,7 @@ librail_core_la_SOURCES = \
 	src/rail/lane/lane_ring.c \
 	src/rail/lane/lane_send.c src/rail/open/events.c src/rail/open/limits.c src/rail/open/ledger.c src/rail/memory/mapped.c src/rail/memory/memory.c src/rail/memory/mr.c \
 	src/rail/peer/on_demand.c src/rail/open/open.c src/rail/open/options.c src/rail/message/parts.c src/rail/peer/peer.c \
-	src/rail/peer/peer_end.c src/rail/peer/peer_failure.c src/rail/policy.c src/rail/lane/pool.c src/rail/open/progress.c \
+	src/rail/peer/peer_end.c src/rail/peer/peer_failure.c src/rail/plan.c src/rail/plan.h src/rail/policy.c src/rail/lane/pool.c src/rail/open/progress.c \
 	src/rail/peer/queues.c src/rail/message/rate_estimate.c src/rail/peer/reach.c src/rail/message/rndv.c src/rail/message/rndv_receive.c \
 	src/rail/message/rndv_send.c src/rail/open/select.c src/rail/open/port_choice.c src/rail/open/port_choice_text.c \
 	src/rail/open/port_path.c src/rail/open/gid_lists.c src/rail/open/lists.c src/rail/open/wanted.c src/rail/open/wanted.h src/rail/open/common.c src/rail/open/common.h src/rail/open/port_choice.h \

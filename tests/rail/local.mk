@@ -17,8 +17,8 @@ check_PROGRAMS += tests/rail/test_stripe tests/rail/test_ring tests/rail/test_mr
 TESTS += tests/rail/test_stripe tests/rail/test_ring tests/rail/test_mr \
 	tests/rail/test_traffic tests/rail/test_offers tests/rail/test_peer tests/rail/test_demand \
 	tests/rail/test_peer_failure tests/rail/test_refused
-check_PROGRAMS += tests/rail/test_rings
-TESTS += tests/rail/test_rings
+check_PROGRAMS += tests/rail/test_rings tests/rail/test_plan
+TESTS += tests/rail/test_rings tests/rail/test_plan
 check_PROGRAMS += tests/rail/test_policy tests/rail/test_rate_estimate tests/rail/test_cancel tests/rail/test_net
 TESTS += tests/rail/test_policy tests/rail/test_rate_estimate tests/rail/test_cancel tests/rail/test_net
 check_PROGRAMS += tests/rail/test_port_choice tests/verbs/test_sysfs
@@ -80,6 +80,7 @@ tests_rail_test_mr_CPPFLAGS = $(AM_CPPFLAGS)
 tests_rail_test_mr_SOURCES = tests/rail/test_mr.c tests/capture.c src/rail/memory/mr.c
 tests_rail_test_mr_LDADD = librg-memwatch.la librg-util.la $(CMOCKA_LIBS)
 tests_rail_test_rings_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
+tests_rail_test_plan_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_offers_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_traffic_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_peer_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)

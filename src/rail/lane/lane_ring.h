@@ -17,7 +17,6 @@ struct rail_tx;
 
 enum {
 	RING_SLOTS = 128,
-	RING_BYTES_MIN = 128 * 1024,
 };
 
 /* The memory that rail_progress polls: all that it reads while nothing comes. */

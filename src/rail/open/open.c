@@ -16,6 +16,7 @@
 #include "rail/message/op_queue.h"
 #include "rail/peer/peer_end.h"
 #include "rail/programs.h"
+#include "rail/plan.h"
 #include "rail/rail.h"
 #include "rail/lane/cq.h"
 #include "rail/open/events.h"
@@ -35,7 +36,6 @@
 #include "verbs/vrb.h"
 
 enum {
-	BULK_DEPTH_MAX = 256,		/* chunks under way on a lane; fewer with many peers */
 	BULK_DEPTH_MIN = RAIL_CHUNKS_MAX,	/* a message always fits */
 };
 
@@ -420,9 +420,7 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	if (ctx->settings.chunk == RAIL_AUTO)
 		ctx->settings.chunk = 0;
 	ctx->settings.chunk &= ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
-	ctx->bulk_depth = BULK_DEPTH_MAX;
-	while (ctx->bulk_depth > BULK_DEPTH_MIN && ctx->bulk_depth * cfg->peer_count > 4096)
-		ctx->bulk_depth /= 2;
+	ctx->bulk_depth = rail_plan_bulk_depth(cfg->peer_count);
 	ctx->probed_ns = rg_now_ns();
 	queue_init(&ctx->completed);
 	/* Every copy is made, also after a failure: ctx_free frees all pointers of ctx. */
@@ -469,7 +467,7 @@ static void qps_choose(struct rail_ctx *ctx)
 static void eager_choose(struct rail_ctx *ctx)
 {
 	if (ctx->settings.eager == RAIL_AUTO)
-		ctx->eager_max = ctx->rail[0].port->net ? RAIL_EAGER_NET_BYTES : RAIL_EAGER_BYTES;
+		ctx->eager_max = rail_plan_eager(ctx->cfg.peer_count, ctx->rail[0].port->net);
 }
 
 int rail_open(const struct rail_config *cfg, struct rail_ctx **out)

@@ -40,24 +40,46 @@ int rail_bound_find(struct rail_ctx *ctx)
 	return rc;
 }
 
-void rail_bound_settle(struct rail_ctx *ctx)
+/* The nearest rail of process `index`, among its neighbours; -1: the topology tells none. */
+static int near_rail(const struct rail_ctx *ctx, unsigned index)
 {
-	unsigned count = ctx->cfg.peer_count, neighbours = 0, mine = 0;
-	uint32_t *mask = ctx->near_of ? malloc(count * sizeof(*mask)) : NULL;
-	int *rail = mask ? malloc(count * sizeof(*rail)) : NULL;
+	unsigned count = ctx->cfg.peer_count, neighbours = 0, its = 0;
+	uint32_t *mask = malloc(count * sizeof(*mask));
+	int *rail = mask ? malloc(count * sizeof(*rail)) : NULL, found = -1;
 
 	for (unsigned i = 0; rail && i < count; i++) {
-		if (i != ctx->cfg.index && !config_shares_node(&ctx->cfg, i))
+		if (i != index && !(ctx->cfg.node_of &&
+				    ctx->cfg.node_of[i] == ctx->cfg.node_of[index]))
 			continue;
-		if (i == ctx->cfg.index)
-			mine = neighbours;
+		if (i == index)
+			its = neighbours;
 		mask[neighbours++] = ctx->near_of[i];
 	}
 	if (rail) {
 		topo_spread(mask, (int)neighbours, rail);
-		if (rail[mine] >= 0)
-			ctx->bound = (unsigned)rail[mine];
+		found = rail[its];
 	}
 	free(mask);
 	free(rail);
+	return found;
+}
+
+void rail_bound_settle(struct rail_ctx *ctx)
+{
+	const int rail = ctx->near_of ? near_rail(ctx, ctx->cfg.index) : -1;
+
+	if (rail >= 0)
+		ctx->bound = (unsigned)rail;
+}
+
+int rail_bound_of(const struct rail_ctx *ctx, unsigned index, unsigned local_rank)
+{
+	int rail;
+
+	if (!ctx->near_of)
+		return (int)local_rank;
+	if (ctx->added < ctx->cfg.peer_count)
+		return -1;
+	rail = near_rail(ctx, index);
+	return rail >= 0 ? rail : (int)local_rank;
 }

@@ -8,5 +8,7 @@ struct rail_ctx;
 int rail_bound_find(struct rail_ctx *ctx);
 /* When all peers have been added: also by their addresses. */
 void rail_bound_settle(struct rail_ctx *ctx);
+/* The bound rail of another process, not yet modulo rails; -1: some addresses are missing. */
+int rail_bound_of(const struct rail_ctx *ctx, unsigned index, unsigned local_rank);
 
 #endif

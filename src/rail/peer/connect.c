@@ -199,6 +199,13 @@ static int lane_connect(struct rail_lane *lane, const struct endpoint_info *info
 	return vrb_qp_connect(&lane->ctx->adapter[rail->adapter], &lane->qp, rail->port, &theirs);
 }
 
+/* Rail k, if both ends have an eager lane there and its receiver has memory; else the first. */
+static int eager_rail(const struct rail_peer *peer, const struct endpoint_info *info, int k,
+		      bool received)
+{
+	return received && peer->eager[k].qp.qp && info->rail[k].port.qpn ? k : 0;
+}
+
 static int lanes_connect(struct rail_peer *peer, const struct endpoint_info *info, int tx_k,
 			 int rx_k)
 {
@@ -226,8 +233,8 @@ int rail_peer_link(struct rail_peer *peer, const unsigned char theirs[ENDPOINT_I
 	rc = endpoint_info_check(peer, &info);
 	if (rc)
 		return rc;
-	tx_k = rail_peer_bound(peer);
-	rx_k = (int)info.tx_k;
+	tx_k = eager_rail(peer, &info, rail_peer_bound(peer), info.ring[LANE_BOUND]);
+	rx_k = eager_rail(peer, &info, (int)info.tx_k, peer->inboxes > 1);
 	if (info.chunk_most < peer->chunk_most)
 		peer->chunk_most = info.chunk_most;
 	peer->table_bytes = rail_stripe_table(peer->chunk_most);

@@ -18,12 +18,12 @@ enum {
 	ENDPOINT_INFO_USED = 848,
 };
 
-/* "rgrail04": another byte order reads another. */
-#define ENDPOINT_INFO_MAGIC 0x34306c6961726772ull
+/* "rgrail05": another byte order reads another. */
+#define ENDPOINT_INFO_MAGIC 0x35306c6961726772ull
 
 /* The queue pairs of a rail have the port's data and the first packet number in common. */
 struct endpoint_rail {
-	struct vrb_address port;	/* qpn: of the eager lane */
+	struct vrb_address port;	/* qpn: of the eager lane; 0: none */
 	unsigned char subnet[VRB_GID_BYTES];
 	uint32_t bulk[RAIL_QPS_MAX];	/* queue pair numbers */
 	uint32_t rkey;			/* key of the block */

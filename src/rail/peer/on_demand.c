@@ -67,7 +67,8 @@ struct address_rail {
 struct address {
 	uint64_t magic, cookie, chunk, eager, threshold;
 	uint32_t index, rail_count, qps, near;
-	uint32_t writes_slots, pad;	/* every rail's adapter takes a slot inline */
+	uint32_t writes_slots;		/* every rail's adapter takes a slot inline */
+	uint32_t local_rank;
 	struct vrb_ud_address connector[RAIL_CONNECTORS];
 	uint64_t fabric[RAIL_CONNECTORS];	/* software HCA in memory: the fabric; 0: another device */
 	struct address_rail rail[RAIL_MAX];
@@ -212,6 +213,7 @@ int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])
 		.qps = (uint32_t)ctx->settings.qps,
 		.near = ctx->near,
 		.writes_slots = writes_slots(ctx),
+		.local_rank = ctx->cfg.local_rank,
 	};
 	int rc = connector_open(ctx, CONNECTOR_RAILS, 0);
 
@@ -303,6 +305,7 @@ int rail_peer_add(struct rail_ctx *ctx, unsigned index,
 	peer->demand->connector = ctx->connector[which];
 	peer->demand->to = a.connector[which];
 	peer->demand->cookie = a.cookie;
+	peer->local_rank = a.local_rank;
 	/* A ring is for a sender that writes a slot in one piece; others send. */
 	peer->polled &= peer_is_local(peer) || a.writes_slots;
 	ctx->unlinked += index != ctx->cfg.index;

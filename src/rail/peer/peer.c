@@ -11,6 +11,8 @@
 #include "rail/lane/lane_ring.h"
 #include "rail/memory/mr.h"
 #include "rail/message/op_queue.h"
+#include "rail/peer/bound_rail.h"
+#include "rail/plan.h"
 #include "rail/rail.h"
 #include "rail/lane/cq.h"
 #include "rail/open/rail_ctx.h"
@@ -30,38 +32,31 @@
 
 enum {
 	GRANT_STRIDE = 64,		/* no two words in one cache line */
-	EAGER_SQ = 128,			/* send requests of an eager lane */
 };
 
 static void geometry_choose(const struct rail_peer *peer, struct rail_geometry *g)
 {
 	const struct rail_ctx *ctx = peer->ctx;
+	const struct rail_plan_share share = peer->polled ?
+		rail_plan_ring(ctx->cfg.peer_count, ctx->eager_max) :
+		rail_plan_send(ctx->cfg.peer_count, ctx->eager_max);
 
 	memset(g, 0, sizeof(*g));
 	g->polled = peer->polled;
-	if (peer->polled) {
-		g->slots = RING_SLOTS;
-		g->slot_bytes = sizeof(struct rail_slot);
-		g->units = RING_BYTES_MIN / RAIL_UNIT_BYTES;
-		while ((uint64_t)g->units * RAIL_UNIT_BYTES < 4 * (ctx->eager_max + sizeof(g->key)))
-			g->units *= 2;
-		for (int k = 0; k < peer->rail_count; k++)
-			g->trailing |= !ctx->adapter[peer_adapter(peer, k)].in_order_writes;
-	} else {
-		/* 16 to 128 buffers per lane; more than 16 while all peers have at most 8192 per role. */
-		g->slots = 128;
-		while (g->slots > 16 && g->slots * ctx->cfg.peer_count > 8192)
-			g->slots /= 2;
-		g->slot_bytes = (uint32_t)(sizeof(struct rail_slot) + ctx->eager_max + 63) & ~63u;
-	}
+	g->slots = share.slots;
+	g->slot_bytes = share.slot_bytes;
+	g->units = share.units;
+	for (int k = 0; k < peer->rail_count && g->polled; k++)
+		g->trailing |= !ctx->adapter[peer_adapter(peer, k)].in_order_writes;
 	g->key = g->trailing ? rg_random() : 0;
 }
 
 static size_t ring_bytes(const struct rail_geometry *g)
 {
+	const struct rail_plan_share share = { g->slots, g->slot_bytes, g->units };
+
 	/* Lanes by SEND use the adapter's buffers (pool.c). */
-	return g->polled ? (size_t)g->slots * g->slot_bytes + (size_t)g->units * RAIL_UNIT_BYTES :
-			   0;
+	return g->polled ? rail_plan_ring_bytes(&share) : 0;
 }
 
 unsigned char *rail_block_grant_in(const struct rail_peer *peer, int role)
@@ -82,12 +77,13 @@ unsigned char *rail_block_ring(const struct rail_peer *peer, int role)
 static int block_make(struct rail_peer *peer)
 {
 	struct rail_ctx *ctx = peer->ctx;
-	int roles = peer->rail_count > 1 ? LANE_ROLES : 1;
 	int rc = 0;
 
+	_Static_assert(2 * LANE_ROLES * GRANT_STRIDE == RAIL_PLAN_GRANTS, "as planned");
 	geometry_choose(peer, &peer->geometry);
+	peer->inboxes = peer->rail_count > 1 && peer->rx_k ? LANE_ROLES : 1;
 	peer->block_bytes = 2 * LANE_ROLES * GRANT_STRIDE +
-			    (size_t)roles * ring_bytes(&peer->geometry);
+			    (size_t)peer->inboxes * ring_bytes(&peer->geometry);
 	peer->block = rail_memory_map(ctx, peer->block_bytes);
 	if (!peer->block) {
 		rg_error("no memory for the eager lanes of peer %u (%zu bytes)", peer->index,
@@ -171,7 +167,7 @@ static int lane_make(struct rail_peer *peer, struct rail_lane *lane, int k, bool
 	lane->rail = rail;
 	lane->ledger = &ctx->rail[rail].ledger;
 	lane->k = k;
-	lane->sq_depth = bulk ? ctx->bulk_depth : EAGER_SQ;
+	lane->sq_depth = bulk ? ctx->bulk_depth : RAIL_PLAN_EAGER_SQ;
 	if (bulk) {
 		lane->sent = calloc(ctx->bulk_depth, sizeof(*lane->sent));
 		if (!lane->sent)
@@ -221,7 +217,27 @@ int rail_peer_bound(const struct rail_peer *peer)
 	const struct rail_ctx *ctx = peer->ctx;
 	unsigned further = ctx->settings.bind == RAIL_BIND_RANK && ctx->cfg.index > peer->index;
 
+	if (ctx->cfg.peer_count >= RAIL_PLAN_MANY)
+		return (int)((ctx->cfg.index + peer->index) % (unsigned)peer->rail_count);
 	return (int)((ctx->bound + further) % (unsigned)peer->rail_count);
+}
+
+/* The rail on which the peer sends; -1: its address has not come, or not those of its node. */
+static int peer_sends_on(const struct rail_peer *peer)
+{
+	const struct rail_ctx *ctx = peer->ctx;
+	const int bound = peer->demand ? rail_bound_of(ctx, peer->index, peer->local_rank) : -1;
+	const unsigned further = ctx->settings.bind == RAIL_BIND_RANK && peer->index > ctx->cfg.index;
+
+	if (ctx->cfg.peer_count >= RAIL_PLAN_MANY || peer->rail_count == 1)
+		return rail_peer_bound(peer);
+	return bound < 0 ? -1 : (int)(((unsigned)bound + further) % (unsigned)peer->rail_count);
+}
+
+/* Has the peer an eager lane on its rail k?  No lane is made that neither end uses. */
+static bool is_eager_rail(const struct rail_peer *peer, int k)
+{
+	return k == 0 || peer->rx_k < 0 || k == peer->rx_k || k == rail_peer_bound(peer);
 }
 
 unsigned rail_peer_index(const struct rail_peer *peer)
@@ -238,9 +254,13 @@ static void endpoint_rail_write(const struct rail_peer *peer, int k, struct endp
 {
 	const struct rail_ctx *ctx = peer->ctx;
 	const struct vrb_port *port = ctx->rail[peer->rail[k]].port;
+	const bool eager = peer->eager[k].qp.qp;
 	int a = peer_adapter(peer, k);
 
-	vrb_qp_address(&ctx->adapter[a], &peer->eager[k].qp, port, &info->port);
+	vrb_qp_address(&ctx->adapter[a], eager ? &peer->eager[k].qp : &peer_bulk(peer, k, 0)->qp,
+		       port, &info->port);
+	if (!eager)
+		info->port.qpn = 0;
 	for (int q = 0; q < peer->qps; q++)
 		info->bulk[q] = peer_bulk(peer, k, q)->qp.qp->qp_num;
 	memcpy(info->subnet, port->subnet, sizeof(port->subnet));
@@ -273,7 +293,7 @@ static void endpoint_info_write(const struct rail_peer *peer, unsigned char *byt
 	};
 
 	for (int role = 0; role < LANE_ROLES; role++) {
-		info.ring[role] = (uintptr_t)rail_block_ring(peer, role);
+		info.ring[role] = role < peer->inboxes ? (uintptr_t)rail_block_ring(peer, role) : 0;
 		info.grant[role] = (uintptr_t)rail_block_grant_in(peer, role);
 	}
 	for (int k = 0; k < peer->rail_count; k++)
@@ -285,13 +305,14 @@ static void endpoint_info_write(const struct rail_peer *peer, unsigned char *byt
 /* All queue pairs of a rail start at the same packet number: endpoint info holds one. */
 static int rail_lanes_make(struct rail_peer *peer, int k)
 {
-	int rc = lane_make(peer, &peer->eager[k], k, false);
+	const bool eager = is_eager_rail(peer, k);
+	int rc = eager ? lane_make(peer, &peer->eager[k], k, false) : 0;
 
 	for (int q = 0; q < peer->qps && !rc; q++) {
 		struct rail_lane *lane = peer_bulk(peer, k, q);
 
 		rc = lane_make(peer, lane, k, true);
-		lane->qp.psn = peer->eager[k].qp.psn;
+		lane->qp.psn = eager ? peer->eager[k].qp.psn : peer_bulk(peer, k, 0)->qp.psn;
 	}
 	return rc;
 }
@@ -422,6 +443,7 @@ int rail_peer_prepare(struct rail_peer *peer, unsigned char info[ENDPOINT_INFO_B
 		rg_error("no memory for the lanes of peer %u", peer->index);
 		return -ENOMEM;
 	}
+	peer->rx_k = peer_sends_on(peer);
 	rc = block_make(peer);
 	for (int k = 0; k < peer->rail_count && !rc; k++)
 		rc = rail_lanes_make(peer, k);

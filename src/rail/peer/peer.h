@@ -34,6 +34,9 @@ struct rail_peer {
 	bool connected, gone;
 	bool reported;			/* the failure has been told, or need not be */
 	bool told;			/* on_peer_error has been called */
+	int inboxes;			/* eager lanes that the block has memory for */
+	unsigned local_rank;		/* the peer's, from its address */
+	int rx_k;			/* the rail that it sends on, when this end is made; -1: unknown */
 	struct rail_demand *demand;		/* state of a connection on demand (on_demand.c) */
 	bool reads_next;		/* the mover of the last of several: rndv_receive.c, take_both */
 	bool working;			/* in the context's list of peers with something to do */

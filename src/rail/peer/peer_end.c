@@ -78,10 +78,9 @@ static bool lane_is_probed(const struct rail_lane *lane)
 	return (lane->sent ? lane->sq_posted : lane->sq_signalled) != lane->sq_done;
 }
 
-static void lane_probe(struct rail_lane *lane)
+static void lane_probe(struct rail_peer *peer, struct rail_lane *lane)
 {
-	struct rail_peer *peer = lane->peer;
-
+	/* No CQ: there is no such lane. */
 	if (!peer->error && lane->cq && !lane_is_probed(lane) &&
 	    (lane == peer_bound_tx(peer)->lane || rail_lane_is_used(lane)))
 		rail_lane_probe(lane);
@@ -90,9 +89,9 @@ static void lane_probe(struct rail_lane *lane)
 static void peer_probe(struct rail_peer *peer)
 {
 	for (int k = 0; k < peer->rail_count; k++) {
-		lane_probe(&peer->eager[k]);
+		lane_probe(peer, &peer->eager[k]);
 		for (int q = 0; q < peer->qps; q++)
-			lane_probe(peer_bulk(peer, k, q));
+			lane_probe(peer, peer_bulk(peer, k, q));
 	}
 }
 

@@ -1,0 +1,53 @@
+/*
+ * plan.h - what the connection to a peer takes: queue pairs, receives, entries of completion queues
+ * and memory.  Pure: librail builds by these numbers, and `railgauge topo --ranks` prints them.
+ *
+ * All processes of a job compute the same from its number of ranks.
+ */
+#ifndef RAIL_PLAN_H
+#define RAIL_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	/* Ranks of a job from which on peers have smaller shares, and one rail for both directions. */
+	RAIL_PLAN_MANY = 257,
+	RAIL_PLAN_EAGER_SQ = 128,	/* send requests of an eager lane */
+	RAIL_PLAN_GRANTS = 256,		/* bytes for the credit of all eager lanes of a peer */
+};
+
+/* The receiving end of an eager lane: a ring of slots and one of bytes, or buffers for SENDs. */
+struct rail_plan_share {
+	uint32_t slots, slot_bytes, units;
+};
+
+/* --eager auto, in bytes.  net: the software HCA over TCP. */
+uint64_t rail_plan_eager(uint64_t ranks, bool net);
+/* Chunks under way on a bulk lane, at most. */
+uint32_t rail_plan_bulk_depth(uint64_t ranks);
+struct rail_plan_share rail_plan_ring(uint64_t ranks, uint64_t eager);
+struct rail_plan_share rail_plan_send(uint64_t ranks, uint64_t eager);
+uint64_t rail_plan_ring_bytes(const struct rail_plan_share *share);
+uint64_t rail_plan_send_bytes(const struct rail_plan_share *share);
+
+/* A peer on another node. */
+struct rail_plan_peer {
+	uint64_t ranks, eager;		/* of the job; bytes of --eager */
+	uint32_t rails, qps;
+	uint32_t eager_lanes;		/* on rail 0 and on the rails bound, 1 to 3 */
+	uint32_t inboxes;		/* eager lanes that this end receives from, 1 or 2 */
+	bool polled;			/* rings; else SENDs into a shared receive queue */
+	uint32_t bulk_depth;		/* of the devices; 0: rail_plan_bulk_depth */
+};
+
+struct rail_plan_need {
+	uint32_t queue_pairs, srq_receives, cq_entries;
+	uint64_t pinned_bytes;		/* registered */
+};
+
+struct rail_plan_need rail_plan_need(const struct rail_plan_peer *peer);
+/* The same peer with as many eager lanes as one of the job can have. */
+struct rail_plan_need rail_plan_most(const struct rail_plan_peer *peer);
+
+#endif

@@ -1,0 +1,120 @@
+/*
+ * test_plan.c - the numbers of plan.h: of large jobs, and those of a peer that is connected, by a
+ * count of its queue pairs, receives, completion queue entries and registered bytes.
+ */
+#include "config.h"		/* _GNU_SOURCE */
+#include "cmocka_all.h"
+
+#include <string.h>
+
+#include "rail/lane/cq.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/peer/peer.h"
+#include "rail/plan.h"
+#include "traffic.h"
+
+static void test_large(void **state)
+{
+	struct rail_plan_peer p = { .ranks = 1024, .rails = 2, .qps = 1, .polled = true,
+				    .eager = rail_plan_eager(1024, false) };
+	const uint64_t peers = 128 * (1024 - 128);
+	struct rail_plan_need need = rail_plan_most(&p);
+
+	(void)state;
+	assert_int_equal(need.queue_pairs, 4);
+	assert_int_equal(need.pinned_bytes, 256 + 2 * (64 * 64 + 16384));
+	assert_true(peers * need.pinned_bytes < UINT64_C(5) << 30);
+	p.polled = false;
+	need = rail_plan_most(&p);
+	assert_int_equal(need.srq_receives, 2 * 16);
+	assert_true(peers * need.pinned_bytes < UINT64_C(16) << 30);
+	/* Of eight rails three have eager lanes, of many ranks two. */
+	p = (struct rail_plan_peer){ .ranks = 16, .rails = 8, .qps = 1, .eager = 8192 };
+	assert_int_equal(rail_plan_most(&p).queue_pairs, 8 + 3);
+	p.ranks = RAIL_PLAN_MANY;
+	assert_int_equal(rail_plan_most(&p).queue_pairs, 8 + 2);
+	/* The shares shrink at one bound, which all ranks know. */
+	assert_int_equal(rail_plan_eager(RAIL_PLAN_MANY - 1, false), 8192);
+	assert_int_equal(rail_plan_eager(RAIL_PLAN_MANY, false), 4088);
+	assert_int_equal(rail_plan_ring(RAIL_PLAN_MANY - 1, 8192).units * 64, 128 * 1024);
+	assert_int_equal(rail_plan_ring(RAIL_PLAN_MANY, 4088).units * 64, 16 * 1024);
+	assert_int_equal(rail_plan_ring(RAIL_PLAN_MANY, 65536).units * 64, 512 * 1024);
+}
+
+/* ---- A peer ---------------------------------------------------------------- */
+
+/* What the peer of a connected job has taken.  Each number of a lane counts once, made or dropped. */
+static struct rail_plan_need taken(struct job *job, const struct rail_peer *peer)
+{
+	struct rail_plan_need n = { .pinned_bytes = peer->block_bytes };
+	const struct rail_geometry *g = &peer->geometry;
+
+	for (uint32_t i = 0; i < job->ctx->lane_count; i++) {
+		const struct rail_lane *lane = job->ctx->lane[i];
+
+		CHECK(lane != NULL);		/* none was made to be dropped */
+		if (lane->peer != peer)
+			continue;
+		n.queue_pairs++;
+		n.cq_entries += lane->cq_entries;
+	}
+	for (int i = 0; i < peer->rx_count && !peer->polled; i++) {
+		n.srq_receives += g->slots;
+		n.pinned_bytes += (uint64_t)g->slots * g->slot_bytes;
+	}
+	return n;
+}
+
+static void count_body(struct job *job)
+{
+	static const size_t sizes[] = { 8 };
+	const struct traffic t = { .seed = 3, .count = 4, .sizes = sizes, .size_count = 1,
+				   .ways = traffic_ways, .way_count = 3, .window = 4 };
+	struct rail_plan_peer p = { .ranks = (uint64_t)job->count, .qps = 1, .eager = 8192 };
+	struct rail_plan_need is, should;
+	const struct rail_peer *peer;
+
+	job->rail.on_message = traffic_on_message;
+	job_connect(job);
+	traffic_run(job, &t);
+	peer = job->peer[!job->rank];
+	p.rails = (uint32_t)peer->rail_count;
+	p.polled = peer->polled;
+	p.bulk_depth = job->ctx->bulk_depth;
+	is = taken(job, peer);
+	/* Two processes of two nodes: 0 sends on the first rail, 1 on the second one. */
+	p.eager_lanes = p.rails > 1 ? 2 : 1;
+	p.inboxes = p.rails > 1 && job->rank == 0 ? 2 : 1;
+	should = rail_plan_need(&p);
+	CHECK_EQUAL(is.queue_pairs, should.queue_pairs);
+	CHECK_EQUAL(is.cq_entries, should.cq_entries);
+	CHECK_EQUAL(is.srq_receives, should.srq_receives);
+	CHECK_EQUAL(is.pinned_bytes, should.pinned_bytes);
+	should = rail_plan_most(&p);
+	CHECK(is.queue_pairs == should.queue_pairs || (p.rails > 2 && is.queue_pairs < should.queue_pairs));
+	CHECK(is.pinned_bytes <= should.pinned_bytes);
+	CHECK(job->rank || is.pinned_bytes == should.pinned_bytes);
+	job_close(job);
+}
+
+static void test_count(void **state)
+{
+	static const char *const soft[] = {
+		"ports=1", "ports=2", "ports=8", "ports=2,rate=20GB/s,latency=1us",
+		"ports=5,rate=20GB/s,latency=1us", "ports=2,order=never",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(soft) / sizeof(*soft); i++)
+		assert_int_equal(job_run(&(struct job_config){ .soft = soft[i], .on_demand = true },
+					 count_body, NULL, 0), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_large), cmocka_unit_test(test_count),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
