@@ -130,7 +130,7 @@ static int places_find(const struct hello *all, enum places_fabric *fabric)
 
 	if (!rc)
 		rc = places_fabric(all, layer.world_size, is_soft_asked(all), fabric);
-	if (!rc && *fabric != PLACES_DEVICES && !is_soft_asked())
+	if (!rc && *fabric != PLACES_DEVICES && !is_soft_asked(all))
 		places_tell_no_ports(all, layer.world_rank);
 	if (!rc && *fabric == PLACES_NET_FOUND) {
 		rc = find_rails(&world_settings.rail.soft);
