@@ -15,20 +15,23 @@
 #include "cli/topo_nodes.h"
 #include "cli/topo_read.h"
 
-enum { RANKS_MAX = 4096 };
+enum { RANKS_MAX = 4096, JOB_MAX = 1 << 24, NODES = 8 };
 
 struct topo_values {
 	bool json;
 	const char *xml, *save, *soft, *sysfs;
-	uint64_t ranks;
+	uint64_t ranks, job;
 };
 
 #define AT(member) .offset = offsetof(struct topo_values, member)
 static struct opt rows[] = {
 	{ .name = "ranks", .type = OPT_COUNT, AT(ranks), .arg = "N", .standard = "auto",
 	  .special = "auto", .min = 1, .max = RANKS_MAX,
-	  .help = "show the rails of N local ranks, each bound to its share of the cores; auto: "
-		  "one per core, at most 8" },
+	  .help = "show the rails of N local ranks, each bound to its share of the cores, and what "
+		  "their connections need; auto: one per core, at most 8" },
+	{ .name = "job", .type = OPT_COUNT, AT(job), .arg = "N", .standard = "auto",
+	  .special = "auto", .min = 2, .max = JOB_MAX,
+	  .help = "ranks of the job whose needs --ranks shows; auto: eight nodes" },
 	{ .name = "xml", .type = OPT_TEXT, AT(xml), .arg = "FILE",
 	  .help = "show a saved topology instead of this machine: a file of --save, or of lstopo "
 		  "--of xml, which has no rates" },
@@ -142,6 +145,8 @@ int cli_topo(int argc, char **argv)
 	request.soft = values.soft;
 	request.sysfs = values.sysfs;
 	request.ranks = values.ranks == OPT_SPECIAL ? TOPO_RANKS_AUTO : (int)values.ranks;
+	if (values.ranks != OPT_SPECIAL)
+		request.job = (unsigned)(values.job == OPT_SPECIAL ? NODES * values.ranks : values.job);
 	rc = show(&values, &request);
 	return rc || !values.save ? rc : topo_exit_code(save(&values, &request));
 }

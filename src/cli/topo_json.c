@@ -179,6 +179,28 @@ static json_t *links(const struct topo_report *r)
 	return list;
 }
 
+/* NULL: none were asked for. */
+static json_t *needs(const struct topo_report *r)
+{
+	static const char *const kinds[] = { [TOPO_BY_RING] = "ring", [TOPO_BY_SEND] = "send" };
+	const struct topo_need need = topo_need(r);
+	json_t *all;
+
+	if (!r->job_ranks)
+		return NULL;
+	all = json_pack("{s:i, s:I, s:I, s:I}", "job_ranks", (int)r->job_ranks, "peers_of_rank",
+			(json_int_t)need.peers, "peers_of_node", (json_int_t)need.connections,
+			"eager_bytes", (json_int_t)need.eager);
+	for (int kind = 0; kind < TOPO_EAGER_KINDS; kind++) {
+		const struct rail_plan_need *n = &need.peer[kind];
+
+		json_object_set_new(all, kinds[kind], json_pack("{s:i, s:i, s:i, s:I}",
+			"queue_pairs", (int)n->queue_pairs, "srq_receives", (int)n->srq_receives,
+			"cq_entries", (int)n->cq_entries, "pinned_bytes", (json_int_t)n->pinned_bytes));
+	}
+	return all;
+}
+
 json_t *topo_json(const struct topo_report *r)
 {
 	const struct topo *t = r->topo;
@@ -198,12 +220,13 @@ json_t *topo_json(const struct topo_report *r)
 	for (int i = 0; i < r->warning_count; i++)
 		json_array_append_new(warnings, json_pack("{s:s, s:s}",
 			"kind", r->warning[i].kind, "text", r->warning[i].text));
-	return json_pack("{s:s, s:o, s:b, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:s, s:o, s:b, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o*}",
 			 "type", "topo", "file", text_or_null(r->file),
 			 "order_assumed", (int)r->assumed,
 			 "host", text_or_null(t->host), "packages", t->package_count,
 			 "numa_nodes", t->numa_count, "core_count", t->core_count,
 			 "usable_core_count", t->usable_count,
 			 "rails", rails, "gpus", gpus, "cores", groups, "paths", paths,
-			 "links", links(r), "ranks", ranks, "warnings", warnings);
+			 "links", links(r), "ranks", ranks, "warnings", warnings,
+			 "needs", needs(r));
 }

@@ -289,6 +289,23 @@ static void errors_read(struct topo_report *r, const struct topo_request *q)
 		topo_errors_read(q->sysfs ? q->sysfs : "/sys", &r->rail[i]);
 }
 
+struct topo_need topo_need(const struct topo_report *r)
+{
+	struct rail_plan_peer peer = { .ranks = r->job_ranks, .qps = 1,
+				       .eager = rail_plan_eager(r->job_ranks, false) };
+	struct topo_need n = { .eager = peer.eager };
+
+	for (int i = 0; i < r->rail_count; i++)
+		peer.rails += r->rail[i].rail >= 0;
+	for (int kind = 0; kind < TOPO_EAGER_KINDS; kind++) {
+		peer.polled = kind == TOPO_BY_RING;
+		n.peer[kind] = rail_plan_most(&peer);
+	}
+	n.peers = r->job_ranks > r->rank_count ? r->job_ranks - r->rank_count : 0;
+	n.connections = n.peers * r->rank_count;
+	return n;
+}
+
 int topo_report_make(struct topo_report *r, const struct topo_request *q)
 {
 	unsigned ranks;
@@ -305,6 +322,7 @@ int topo_report_make(struct topo_report *r, const struct topo_request *q)
 	rails_number(r);
 	errors_read(r, q);
 	ranks = ranks_of(r, q);
+	r->job_ranks = q->job;
 	if (ranks)
 		rc = ranks_place(r, ranks);
 	if (!rc)

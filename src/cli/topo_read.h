@@ -16,6 +16,7 @@ struct topo_request {
 	 */
 	const char *sysfs;
 	int ranks;			/* local ranks to place; TOPO_RANKS_AUTO: one per core, at most 8 */
+	unsigned job;			/* ranks of the job whose needs are shown; 0: none are */
 	bool gpus;			/* also GPUs, which drivers may take seconds to list */
 };
 

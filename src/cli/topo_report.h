@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "rail/plan.h"
 #include "topo/topo.h"
 
 /* An error counter since it was last cleared. */
@@ -42,6 +43,14 @@ struct topo_rank {
 	enum topo_path path[TOPO_BINDS];
 };
 
+/* What a connection to a peer takes, and how many a node has. */
+enum { TOPO_BY_RING, TOPO_BY_SEND, TOPO_EAGER_KINDS };
+struct topo_need {
+	uint64_t peers, connections;	/* of a rank, of a node */
+	uint64_t eager;			/* bytes */
+	struct rail_plan_need peer[TOPO_EAGER_KINDS];	/* at most */
+};
+
 struct topo_warning {
 	const char *kind;		/* a word for machines: "shared_link" */
 	char *text;
@@ -55,8 +64,11 @@ struct topo_report {
 	struct topo_rail *rail;
 	unsigned rank_count;
 	struct topo_rank *rank;
+	unsigned job_ranks;		/* of the job whose needs are shown; 0: none are */
 	int warning_count;
 	struct topo_warning *warning;
 };
+
+struct topo_need topo_need(const struct topo_report *r);
 
 #endif

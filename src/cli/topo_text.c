@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,6 +220,49 @@ static int ranks_print(const struct topo_report *r, FILE *out)
 	return 0;
 }
 
+/* ---- Needs -------------------------------------------------------------- */
+
+/* A row: what `count` connections take. */
+static void need_set(struct grid *g, int row, const char *of, const struct rail_plan_need *peer,
+		     uint64_t count)
+{
+	grid_set(g, row, 1, "%s", of);
+	grid_set(g, row, 2, "%" PRIu64, count * peer->queue_pairs);
+	grid_set(g, row, 3, "%" PRIu64, count * peer->srq_receives);
+	grid_set(g, row, 4, "%" PRIu64, count * peer->cq_entries);
+	grid_set(g, row, 5, "%" PRIu64, count * peer->pinned_bytes);
+	if (count * peer->pinned_bytes >= UINT64_C(1) << 30)
+		grid_set(g, row, 6, "%.1f GiB", (double)(count * peer->pinned_bytes) / (1 << 30));
+}
+
+static int needs_print(const struct topo_report *r, FILE *out)
+{
+	static const char *const head[] = { "small messages", "", "queue pairs", "SRQ receives",
+					    "CQ entries", "pinned bytes", "" };
+	static const char *const kinds[] = { [TOPO_BY_RING] = "ring", [TOPO_BY_SEND] = "SEND" };
+	enum { COLUMNS = sizeof(head) / sizeof(head[0]), OF = 3 };
+	const struct topo_need need = topo_need(r);
+	struct grid g;
+
+	if (grid_make(&g, 1 + OF * TOPO_EAGER_KINDS, COLUMNS))
+		return -ENOMEM;
+	for (int c = 0; c < COLUMNS; c++)
+		grid_set(&g, 0, c, "%s", head[c]);
+	for (int kind = 0; kind < TOPO_EAGER_KINDS; kind++) {
+		const int row = 1 + OF * kind;
+
+		grid_set(&g, row, 0, "%s", kinds[kind]);
+		need_set(&g, row, "a peer", &need.peer[kind], 1);
+		need_set(&g, row + 1, "a rank", &need.peer[kind], need.peers);
+		need_set(&g, row + 2, "a node", &need.peer[kind], need.connections);
+	}
+	fprintf(out, "\nNeeds of %u ranks, %u a node, when all have met: at most, with one queue pair a "
+		"rail for large messages;\nring where the adapter promises the order of data, else SEND; "
+		"small messages have up to %" PRIu64 " bytes\n", r->job_ranks, r->rank_count, need.eager);
+	grid_print(&g, out);
+	return 0;
+}
+
 /* ---- All of it ---------------------------------------------------------- */
 
 static void head_print(const struct topo_report *r, FILE *out)
@@ -255,6 +299,8 @@ int topo_print_text(const struct topo_report *r, FILE *out)
 	}
 	if (!rc && has_rails(r))
 		rc = ranks_print(r, out);
+	if (!rc && has_rails(r) && r->job_ranks)
+		rc = needs_print(r, out);
 	if (r->warning_count)
 		fprintf(out, "\nWarnings\n");
 	for (int i = 0; i < r->warning_count; i++)

@@ -65,16 +65,19 @@ static struct rail_plan_need taken(struct job *job, const struct rail_peer *peer
 	return n;
 }
 
+/* The ranks of the job: its processes, or many that are never met. */
 static void count_body(struct job *job)
 {
+	const unsigned ranks = *(const unsigned *)job->arg;
 	static const size_t sizes[] = { 8 };
 	const struct traffic t = { .seed = 3, .count = 4, .sizes = sizes, .size_count = 1,
 				   .ways = traffic_ways, .way_count = 3, .window = 4 };
-	struct rail_plan_peer p = { .ranks = (uint64_t)job->count, .qps = 1, .eager = 8192 };
+	struct rail_plan_peer p = { .ranks = ranks, .qps = 1, .eager = 8192 };
 	struct rail_plan_need is, should;
 	const struct rail_peer *peer;
 
 	job->rail.on_message = traffic_on_message;
+	job->rail.peer_count = ranks;
 	job_connect(job);
 	traffic_run(job, &t);
 	peer = job->peer[!job->rank];
@@ -82,9 +85,12 @@ static void count_body(struct job *job)
 	p.polled = peer->polled;
 	p.bulk_depth = job->ctx->bulk_depth;
 	is = taken(job, peer);
-	/* Two processes of two nodes: 0 sends on the first rail, 1 on the second one. */
+	/*
+	 * Two processes of two nodes: 0 sends on the first rail, 1 on the second one; of many ranks
+	 * both on the second one.
+	 */
 	p.eager_lanes = p.rails > 1 ? 2 : 1;
-	p.inboxes = p.rails > 1 && job->rank == 0 ? 2 : 1;
+	p.inboxes = p.rails > 1 && (job->rank == 0 || ranks >= RAIL_PLAN_MANY) ? 2 : 1;
 	should = rail_plan_need(&p);
 	CHECK_EQUAL(is.queue_pairs, should.queue_pairs);
 	CHECK_EQUAL(is.cq_entries, should.cq_entries);
@@ -106,8 +112,9 @@ static void test_count(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(soft) / sizeof(*soft); i++)
-		assert_int_equal(job_run(&(struct job_config){ .soft = soft[i], .on_demand = true },
-					 count_body, NULL, 0), 0);
+		for (unsigned ranks = 2; ranks <= 1024; ranks *= 512)
+			assert_int_equal(job_run(&(struct job_config){
+					.soft = soft[i], .on_demand = true }, count_body, &ranks, 0), 0);
 }
 
 int main(void)

@@ -148,6 +148,19 @@ expect "--soft: the first port" \
 	grep -Eq '^0 +soft0:1 +Ethernet +ACTIVE +3GB/s +[0-9]+ +- +- +- +softhca-[^ ]* +RoCE v2 ::ffff:' "$out"
 expect "--soft: the second" grep -Eq '^1 +soft0:2 +Ethernet +ACTIVE +3GB/s ' "$out"
 expect "--soft: no place on a bus" grep -Eq '^soft0:2 +- +X( +-)+$' "$out"
+topo --soft ports=2 --ranks 128 --job 1024
+expect "the needs of a job" grep -q '^Needs of 1024 ranks, 128 a node, ' "$out"
+expect "a peer" grep -Eq '^ring  +a peer +4 +0 +520 +41216$' "$out"
+expect "a rank" grep -Eq '^  +a rank +3584 ' "$out"
+expect "a node" grep -Eq '^  +a node +458752 +0 +59637760 +4726980608 +4.4 GiB$' "$out"
+expect "by SEND" grep -Eq '^SEND  +a peer +4 +32 +550 +133376$' "$out"
+topo --soft ports=2 --ranks 128 --json
+expect "in JSON, of eight nodes" grep -q '"job_ranks": *1024,' "$out"
+expect "... a rank's peers" grep -q '"peers_of_rank": *896,' "$out"
+expect "... and bytes" grep -q '"pinned_bytes": *41216' "$out"
+topo --soft ports=2
+expect "no needs without --ranks" [ "$(grep -c '^Needs' "$out")" -eq 0 ]
+topo --soft ports=2,rate=3GB/s,latency=2us --ranks 3
 expect "--soft: ranks by turns" grep -Eq '^2 .* soft0:1 - +soft0:1 -$' "$out"
 expect "--soft: nothing to warn about" [ "$(grep -c '^Warnings' "$out")" -eq 0 ]
 expect "--soft: nothing is left behind" \
