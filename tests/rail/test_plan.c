@@ -117,10 +117,45 @@ static void test_count(void **state)
 					.soft = soft[i], .on_demand = true }, count_body, &ranks, 0), 0);
 }
 
+/* ---- Shared receive queues ------------------------------------------------- */
+
+/* An SRQ that is full is followed by another one. */
+static void srqs_body(struct job *job)
+{
+	static const size_t sizes[] = { 8, 5000 };
+	const struct traffic t = { .seed = 3, .count = 40, .sizes = sizes, .size_count = 2,
+				   .ways = traffic_ways, .way_count = 3, .window = 8 };
+
+	job->rail.on_message = traffic_on_message;
+	job_connect(job);
+	traffic_run(job, &t);
+	CHECK(job->ctx->pool_count >= *(const uint32_t *)job->arg);
+	for (int r = 0; r < job->count; r++)
+		CHECK(r == job->rank || !job->peer[r]->polled);
+	job_close(job);
+}
+
+static void test_srqs(void **state)
+{
+	static const struct { const char *soft; uint32_t srqs; } cases[] = {
+		{ "ports=1,order=never", 1 },
+		{ "ports=1,order=never,srqwr=128", 4 },
+		{ "ports=2,order=never,srqwr=100", 4 },
+		{ "ports=2,order=never,srqwr=1000,rate=20GB/s,latency=1us", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(job_run(&(struct job_config){
+				.soft = cases[i].soft, .count = 5, .on_demand = true },
+				srqs_body, &cases[i].srqs, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_large), cmocka_unit_test(test_count),
+		cmocka_unit_test(test_srqs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

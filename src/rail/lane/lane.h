@@ -12,6 +12,7 @@
 #include "util/compiler.h"
 
 struct rail_cq;
+struct rail_pool;
 struct rail_rx;
 struct rail_tx;
 
@@ -44,6 +45,7 @@ struct rail_lane {
 	uint64_t probe_addr;		/* the peer's memory that an empty write names */
 	uint32_t probe_rkey;
 	struct rail_rx *rx;		/* eager, by SEND: the receiving end */
+	struct rail_pool *pool;		/* ... and its receives; NULL: none */
 	struct rail_sent *sent;		/* bulk: request n is at n % sq_depth */
 };
 

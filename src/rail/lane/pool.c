@@ -1,6 +1,7 @@
 /*
- * pool.c - receive buffers that all SEND lanes of an adapter share: one SRQ.  On an adapter that
- * has none, each lane has its own ones in its queue pair.
+ * pool.c - receive buffers that the SEND lanes of an adapter share: an SRQ, and another one when it is
+ * full (mlx4 has 16,383 requests, about 500 peers'; mlx5 twice as many).  On an adapter that has
+ * none, each lane has its own ones in its queue pair.
  *
  * Every lane that is connected adds as many buffers as it grants its sender.  So a sender
  * with credit always finds one, and any message may take any buffer.  The receive that
@@ -35,7 +36,9 @@ struct block {
 
 struct rail_pool {
 	struct rail_ctx *ctx;
+	uint32_t id;			/* ctx->pool[id] is this pool */
 	int adapter;
+	uint32_t taken;			/* requests for the lanes that it has, of most */
 	struct ibv_srq *srq;		/* NULL: the adapter has none */
 	uint32_t per_block, buffer_bytes, most;
 	struct block *block;
@@ -77,6 +80,7 @@ static int pool_make(struct rail_ctx *ctx, int adapter, const struct rail_geomet
 	if (!pool)
 		return -ENOMEM;
 	pool->ctx = ctx;
+	pool->id = ctx->pool_count;
 	pool->adapter = adapter;
 	pool->per_block = g->slots;
 	pool->buffer_bytes = g->slot_bytes;
@@ -94,23 +98,55 @@ static int pool_make(struct rail_ctx *ctx, int adapter, const struct rail_geomet
 	return 0;
 }
 
-int rail_pool_srq(struct rail_ctx *ctx, int adapter, const struct rail_geometry *g,
-		  struct ibv_srq **out)
+static int pool_add(struct rail_ctx *ctx, int adapter, const struct rail_geometry *g,
+		    struct rail_pool **out)
 {
-	int rc = ctx->pool[adapter] ? 0 : pool_make(ctx, adapter, g, &ctx->pool[adapter]);
+	struct rail_pool **grown = realloc(ctx->pool, (ctx->pool_count + 1) * sizeof(*grown));
+	int rc;
 
+	if (!grown)
+		return -ENOMEM;
+	ctx->pool = grown;
+	rc = pool_make(ctx, adapter, g, out);
 	if (!rc)
-		*out = ctx->pool[adapter]->srq;
+		ctx->pool[ctx->pool_count++] = *out;
 	return rc;
+}
+
+int rail_pool_take(struct rail_lane *lane, const struct rail_geometry *g, struct ibv_srq **out)
+{
+	struct rail_ctx *ctx = lane->ctx;
+	const int adapter = ctx->rail[lane->rail].adapter;
+	struct rail_pool *pool = NULL;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < ctx->pool_count && !pool; i++)
+		if (ctx->pool[i]->adapter == adapter && ctx->pool[i]->per_block == g->slots &&
+		    ctx->pool[i]->taken + g->slots <= ctx->pool[i]->most)
+			pool = ctx->pool[i];
+	if (!pool)
+		rc = pool_add(ctx, adapter, g, &pool);
+	if (rc)
+		return rc;
+	pool->taken += g->slots;
+	lane->pool = pool;
+	*out = pool->srq;
+	return 0;
+}
+
+void rail_pool_give(struct rail_lane *lane)
+{
+	/* Buffers that were added stay. */
+	if (lane->pool && !lane->rx)
+		lane->pool->taken -= lane->pool->per_block;
+	lane->pool = NULL;
 }
 
 void rail_pools_free(struct rail_ctx *ctx)
 {
-	for (int a = 0; a < RAIL_ALL; a++) {
-		struct rail_pool *pool = ctx->pool[a];
+	while (ctx->pool_count) {
+		struct rail_pool *pool = ctx->pool[--ctx->pool_count];
 
-		if (!pool)
-			continue;
 		if (pool->srq)
 			ibv_destroy_srq(pool->srq);
 		for (uint32_t b = 0; b < pool->block_count; b++) {
@@ -119,8 +155,9 @@ void rail_pools_free(struct rail_ctx *ctx)
 		}
 		free(pool->block);
 		free(pool);
-		ctx->pool[a] = NULL;
 	}
+	free(ctx->pool);
+	ctx->pool = NULL;
 }
 
 /* ---- Buffers ------------------------------------------------------------ */
@@ -139,7 +176,7 @@ static int buffer_post(struct rail_pool *pool, struct rail_lane *lane, uint32_t 
 		.lkey = pool->block[which / pool->per_block].mr->lkey,
 	};
 	struct ibv_recv_wr *bad, wr = {
-		.wr_id = wr_id((uint32_t)pool->adapter, WR_RECEIVE, 0, which),
+		.wr_id = wr_id(pool->id, WR_RECEIVE, 0, which),
 		.sg_list = &sge,
 		.num_sge = 1,
 	};
@@ -167,7 +204,7 @@ int rail_pool_add(struct rail_lane *lane)
 {
 	struct rail_ctx *ctx = lane->ctx;
 	const int adapter = ctx->rail[lane->rail].adapter;
-	struct rail_pool *pool = ctx->pool[adapter];
+	struct rail_pool *pool = lane->pool;
 	struct block *b = block_add(pool);
 	uint32_t first = pool->block_count * pool->per_block;
 	int rc;

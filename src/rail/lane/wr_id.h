@@ -12,7 +12,7 @@
 enum rail_wr_kind {
 	WR_EAGER,		/* count: requests posted on the lane, this one included */
 	WR_STAGED,		/* the same; value: the staging buffer, free again */
-	WR_RECEIVE,		/* lane: the adapter; value: a receive buffer of its pool */
+	WR_RECEIVE,		/* lane: the pool; value: its receive buffer */
 	WR_CHUNK,
 	WR_PROBE,		/* on a bulk lane */
 	WR_LANDING,

@@ -78,7 +78,8 @@ struct rail_ctx {
 	size_t map_from;		/* least bytes of such a receive */
 	const char *unwatched;		/* rail_unwatched */
 	struct rail_staging staging;
-	struct rail_pool *pool[RAIL_ALL];	/* index: adapter */
+	struct rail_pool **pool;	/* of all adapters */
+	uint32_t pool_count;
 	struct rail_connector *connector[RAIL_CONNECTORS];
 	uint64_t cookie;		/* datagrams for this process carry it */
 	uint32_t unlinked;		/* peers that may still want to connect */

@@ -34,6 +34,13 @@ enum {
 	GRANT_STRIDE = 64,		/* no two words in one cache line */
 };
 
+/* A lane's receives are of one SRQ. */
+static uint32_t slots_most(const struct vrb_adapter *a)
+{
+	return a->attr.max_srq > 0 && a->attr.max_srq_wr > 0 ? (uint32_t)a->attr.max_srq_wr :
+							       UINT32_MAX;
+}
+
 static void geometry_choose(const struct rail_peer *peer, struct rail_geometry *g)
 {
 	const struct rail_ctx *ctx = peer->ctx;
@@ -44,6 +51,9 @@ static void geometry_choose(const struct rail_peer *peer, struct rail_geometry *
 	memset(g, 0, sizeof(*g));
 	g->polled = peer->polled;
 	g->slots = share.slots;
+	for (int k = 0; k < peer->rail_count && !g->polled; k++)
+		while (g->slots > slots_most(&ctx->adapter[peer_adapter(peer, k)]))
+			g->slots /= 2;
 	g->slot_bytes = share.slot_bytes;
 	g->units = share.units;
 	for (int k = 0; k < peer->rail_count && g->polled; k++)
@@ -175,7 +185,7 @@ static int lane_make(struct rail_peer *peer, struct rail_lane *lane, int k, bool
 	}
 	rc = lane_number(ctx, lane);
 	if (!rc && !bulk && !peer->polled)
-		rc = rail_pool_srq(ctx, adapter, &peer->geometry, &srq);
+		rc = rail_pool_take(lane, &peer->geometry, &srq);
 	lane_limits(lane, bulk, srq, &want);
 	entries = want.send_wr + (srq ? lane_receives(lane, bulk) : want.recv_wr);
 	if (!rc)
@@ -198,6 +208,7 @@ void rail_lane_drop(struct rail_lane *lane)
 	if (lane->cq)
 		rail_cq_give(lane->cq, lane->cq_entries);
 	lane->cq = NULL;
+	rail_pool_give(lane);
 	free(lane->sent);
 	lane->sent = NULL;
 	if (lane->numbered)
