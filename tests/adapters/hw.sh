@@ -9,10 +9,10 @@ drawn 2 hw || {
 ADAPTERS_PLACE=$place ADAPTERS_MPIRUN=$launcher
 export ADAPTERS_PLACE ADAPTERS_MPIRUN
 
-# check_hw SPEC JOBS
+# check_hw SPEC JOBS: which launch in their own turns
 check_hw() {
 	rm -f check-hw.tar.gz
-	in_turn env ADAPTERS_SPEC="$1" HW_ONLY="$2" HOSTS=host0,host1 RG_HW_ADAPTERS=1 RG_HW_FEW=1 \
+	env ADAPTERS_SPEC="$1" HW_ONLY="$2" HOSTS=host0,host1 RG_HW_ADAPTERS=1 RG_HW_FEW=1 \
 		RG_HW_MPIRUN="sh $srcdir/tests/adapters/mpirun.sh" sh "$srcdir/tests/hw/run.sh" >"$out" 2>"$err"
 	rc=$?
 	grep '^[A-Z]*: tests/hw' "$out"
