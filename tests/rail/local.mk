@@ -17,8 +17,8 @@ check_PROGRAMS += tests/rail/test_stripe tests/rail/test_ring tests/rail/test_mr
 TESTS += tests/rail/test_stripe tests/rail/test_ring tests/rail/test_mr \
 	tests/rail/test_traffic tests/rail/test_offers tests/rail/test_peer tests/rail/test_demand \
 	tests/rail/test_peer_failure tests/rail/test_refused
-check_PROGRAMS += tests/rail/test_policy tests/rail/test_rate_estimate tests/rail/test_cancel tests/rail/test_net
-TESTS += tests/rail/test_policy tests/rail/test_rate_estimate tests/rail/test_cancel tests/rail/test_net
+check_PROGRAMS += tests/rail/test_policy tests/rail/test_rate_estimate tests/rail/test_scheme tests/rail/test_cancel tests/rail/test_net
+TESTS += tests/rail/test_policy tests/rail/test_rate_estimate tests/rail/test_scheme tests/rail/test_cancel tests/rail/test_net
 endif
 # On a clock of their own, all processes of a job in one.
 if HAVE_CMOCKA
@@ -46,6 +46,9 @@ tests_virtual_test_lost_SOURCES = tests/virtual/test_lost.c tests/virtual/seats.
 	$(virtual_sources)
 tests_virtual_test_lost_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_virtual_test_rails_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
+tests_rail_test_scheme_CPPFLAGS = $(AM_CPPFLAGS)
+tests_rail_test_scheme_SOURCES = tests/rail/test_scheme.c src/rail/message/scheme.c
+tests_rail_test_scheme_LDADD = $(CMOCKA_LIBS)
 tests_rail_test_rate_estimate_CPPFLAGS = $(AM_CPPFLAGS)
 tests_rail_test_rate_estimate_SOURCES = tests/rail/test_rate_estimate.c src/rail/message/rate_estimate.c
 tests_rail_test_rate_estimate_LDADD = $(CMOCKA_LIBS) -lm
