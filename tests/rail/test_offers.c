@@ -13,6 +13,7 @@ enum { MET_BYTES = 256 << 10 };
 
 struct met {
 	const char *soft;
+	enum rail_rendezvous way;
 	bool meet;			/* process 1 offers a message as well */
 	size_t bytes;
 	bool read, both;		/* the expected move of process 0's message */
@@ -40,9 +41,9 @@ static void met_accept(void *user, const struct rail_message *msg)
 
 static void met_body(struct job *job)
 {
-	const struct rail_way way = { .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192,
-				      .rendezvous = RAIL_BY_AUTO };
 	const struct met *m = job->arg;
+	const struct rail_way way = { .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192,
+				      .rendezvous = (uint8_t)m->way };
 	struct rail_op out = { .done = job_count_done };
 	const bool sends = job->rank == 0 || m->meet, receives = job->rank == 1 || m->meet;
 	static unsigned char from[MET_BYTES + 1];
@@ -77,13 +78,17 @@ static void met_body(struct job *job)
 static void test_met(void **state)
 {
 	static const struct met cases[] = {
-		{ "ideal", false, 65536, .both = true },
-		{ "ideal", true, 65536, .read = true },
-		{ "ideal,ports=1", true, 16384, .read = true },
-		{ "ideal", true, MET_BYTES, .read = true },
-		{ "ideal", true, MET_BYTES + 1, .both = true },
-		{ "ideal", true, 9000 },
-		{ "ports=2,rate=20GB/s,latency=1us", true, 65536 },
+		{ "ideal", RAIL_BY_AUTO, false, 65536, .both = true },
+		{ "ideal", RAIL_BY_AUTO, true, 65536, .read = true },
+		{ "ideal,ports=1", RAIL_BY_AUTO, true, 16384, .read = true },
+		{ "ideal", RAIL_BY_AUTO, true, MET_BYTES, .read = true },
+		{ "ideal", RAIL_BY_AUTO, true, MET_BYTES + 1, .both = true },
+		{ "ideal", RAIL_BY_AUTO, true, 9000, .read = true },
+		{ "ideal", RAIL_BY_AUTO, false, 9000, .read = true },
+		{ "ideal", RAIL_BY_BOTH, false, 9000, .both = true },
+		{ "ideal", RAIL_BY_BOTH, true, 65536, .read = true },
+		{ "ideal", RAIL_BY_BOTH, true, MET_BYTES + 1, .both = true },
+		{ "ports=2,rate=20GB/s,latency=1us", RAIL_BY_AUTO, true, 65536 },
 	};
 
 	(void)state;
@@ -98,6 +103,7 @@ enum { SEVERAL = 5, TURN_BYTES = 64 << 10 };
 
 struct several {
 	const char *soft;
+	enum rail_rendezvous way;
 	size_t bytes;
 	const char *how;		/* each message: half and half, read, written */
 };
@@ -125,7 +131,7 @@ static void several_accept(void *user, const struct rail_message *msg)
 static void several_send(struct job *job, const struct several *m)
 {
 	const struct rail_way way = { .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192,
-				      .rendezvous = RAIL_BY_AUTO };
+				      .rendezvous = (uint8_t)m->way };
 	static unsigned char from[SEVERAL][TURN_BYTES + 1];
 	static struct rail_op out[SEVERAL];
 	struct rail_traced t;
@@ -169,15 +175,21 @@ static void several_body(struct job *job)
 	job_close(job);
 }
 
-/* The ends take turns at several messages of a single copy each, where processors copy. */
+/*
+ * The ends take turns at several messages of a single copy each, where processors copy; until
+ * anything is measured, the receiver that may choose reads them.
+ */
 static void test_several(void **state)
 {
 	static const struct several cases[] = {
-		{ "ideal", TURN_BYTES, "hrwrw" },
-		{ "ideal,ports=1", 16384, "hrwrw" },
-		{ "ideal", TURN_BYTES + 1, "hhhhh" },
-		{ "ideal", 9000, "wwwww" },
-		{ "ports=2,rate=20GB/s,latency=1us", 65536, "wwwww" },
+		{ "ideal", RAIL_BY_BOTH, TURN_BYTES, "hrwrw" },
+		{ "ideal,ports=1", RAIL_BY_BOTH, 16384, "hrwrw" },
+		{ "ideal", RAIL_BY_BOTH, TURN_BYTES + 1, "hhhhh" },
+		{ "ideal", RAIL_BY_BOTH, 9000, "hrwrw" },
+		{ "ideal", RAIL_BY_AUTO, TURN_BYTES, "hrrrr" },
+		{ "ideal", RAIL_BY_AUTO, TURN_BYTES + 1, "hhhhh" },
+		{ "ideal", RAIL_BY_AUTO, 9000, "rrrrr" },
+		{ "ports=2,rate=20GB/s,latency=1us", RAIL_BY_AUTO, 65536, "wwwww" },
 	};
 
 	(void)state;

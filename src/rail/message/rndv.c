@@ -296,6 +296,7 @@ void rail_rndv_peer_failed(struct rail_peer *peer)
 	struct rail_table *table = &peer->ctx->table;
 	struct op *op;
 
+	rail_scheme_forget(&peer->ctx->schemes);
 	while ((op = queue_pop(&peer->accepting)))
 		rndv_finish(op, -ECONNRESET);
 	rndv_landings_peer_failed(peer);

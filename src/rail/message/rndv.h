@@ -54,8 +54,6 @@ struct rail_tx;
 #define RNDV_COPY_BYTES ((uint64_t)256 << 10)
 /* Several messages up to this size take turns, each moved by one end: half the calls, records. */
 #define RNDV_TURN_BYTES ((uint64_t)64 << 10)
-/* `auto` takes both from so many bytes on: one end has copied less before two agree. */
-#define RNDV_BOTH_BYTES ((size_t)16 << 10)
 /* The least chunk for the sake of more queue pairs. */
 #define RAIL_CHUNK_BYTES_MIN ((uint64_t)16 << 10)
 
@@ -64,6 +62,7 @@ enum {
 	RNDV_READ = 1,			/* the receiver reads */
 	RNDV_CONTROL = 2,		/* plain writes, then a control message on each rail used */
 	RNDV_BOTH = 8,			/* half is written; the end with RNDV_READ reads the other */
+	RNDV_CHOICE = 16,		/* with RNDV_BOTH: whatever the receiver finds best (scheme.h) */
 	RNDV_MORE = 128,		/* with RNDV_BOTH: an earlier offer waits for its answer */
 };
 
@@ -73,6 +72,7 @@ enum {
 	RNDV_AWAITS_FIN = 2,			/* the CTS has come, the FIN is to come */
 	RNDV_ONE_END = 4,			/* both ends were offered, and one moves all */
 	RNDV_HAS_EDGES = 8,			/* the edges go as a record: edges.h */
+	RNDV_MEASURED = 16,			/* receiver: its end is told to scheme.h */
 };
 
 /* Bits in the word of a CTS: RNDV_ONE_END, RNDV_HAS_EDGES; of a CTS or FIN: more parts, bytes. */
@@ -119,12 +119,10 @@ static inline uint32_t rndv_own_chunks(const struct op *op, const struct rail_st
 	return reads ? s->piece[k].count - written : written;
 }
 
-/*
- * May one end move all of an offer by both?  One end moves all in one copy, where processors copy.
- */
-static inline bool rndv_may_move_alone(const struct op *op, uint64_t bytes)
+/* May one end move all of an offer by both?  Where processors copy, one copies as well as two. */
+static inline bool rndv_may_move_alone(const struct op *op)
 {
-	return op->rndv_flags & RNDV_BOTH && op->peer->copies && bytes <= RNDV_COPY_BYTES;
+	return op->rndv_flags & RNDV_BOTH && op->peer->copies;
 }
 
 /* Do the pieces of the rails follow measured rates? */

@@ -2,9 +2,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rail/message/scheme.h"
 #include "rail/message/chunks.h"
 #include "rail/lane/eager_lane.h"
 #include "rail/message/edges.h"
+#include "util/clock.h"
 #include "util/compiler.h"
 #include "util/err.h"
 #include "rail/message/foreign_writes.h"
@@ -50,9 +52,9 @@ static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *r
 	for (int k = 0; k < peer->rail_count; k++)
 		share |= rts->weight[k];
 	return bytes <= INT64_MAX && share && rts->bound < peer->rail_count &&
-	       !(rts->rndv_flags & ~(RNDV_READ | RNDV_CONTROL | RNDV_BOTH | RNDV_MORE)) &&
+	       !(rts->rndv_flags & ~(RNDV_READ | RNDV_CONTROL | RNDV_BOTH | RNDV_CHOICE | RNDV_MORE)) &&
 	       !(both && (rts->rndv_flags & RNDV_READ || policy->not_both)) &&
-	       !(rts->rndv_flags & RNDV_MORE && !both) &&
+	       !(rts->rndv_flags & (RNDV_MORE | RNDV_CHOICE) && !both) &&
 	       !(control && (read || policy->not_control)) &&
 	       !(read && rts->parts) && rts->parts <= 1 &&
 	       (!read || rx->keys.handle == rts->handle);
@@ -100,6 +102,12 @@ void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, cons
 
 /* ---- Answers -------------------------------------------------- */
 
+static struct rail_scheme_cell *choice_cell_of(const struct op *op)
+{
+	return rail_scheme_cell(&op->peer->ctx->schemes, op->bytes,
+				op->rndv_flags & RNDV_MORE ? LOAD_QUEUED : LOAD_ALONE);
+}
+
 void rndv_cts_sent(struct op *op)
 {
 	op->stage = STAGE_LANDING;
@@ -107,8 +115,18 @@ void rndv_cts_sent(struct op *op)
 		rndv_chunks_start(op);
 }
 
+/* The bytes of a message are there: a sample, if it was measured. */
+static void choice_done(struct op *op)
+{
+	if (likely(!(op->rndv_state & RNDV_MEASURED)))
+		return;
+	op->rndv_state &= (uint8_t)~RNDV_MEASURED;
+	rail_scheme_done(choice_cell_of(op), rg_now_ns());
+}
+
 void rndv_read_done(struct op *op)
 {
+	choice_done(op);
 	foreign_writes_tell(op->buf.addr, op->bytes);
 	if (unlikely(op->parts))
 		rail_parts_landed(op);
@@ -132,6 +150,7 @@ void rndv_fin_sent(struct op *op)
 
 void rndv_written_done(struct op *op)
 {
+	choice_done(op);
 	if (unlikely(op->parts)) {
 		rail_parts_landed(op);
 		if (rail_parts_next(op)) {
@@ -166,6 +185,28 @@ static void take_mapped(struct op *op)
 		op->rndv_state |= RNDV_HAS_EDGES;
 }
 
+static void take_turn(struct op *op)
+{
+	move_by_one_end(op, op->peer->reads_next = !op->peer->reads_next);
+}
+
+/* The scheme of an offer that leaves the choice to this end. */
+static void take_choice(struct op *op)
+{
+	struct rail_schemes *schemes = &op->peer->ctx->schemes;
+	struct rail_scheme_cell *cell = choice_cell_of(op);
+	enum rail_scheme scheme = cell->scheme;
+
+	if (unlikely(rail_scheme_learns(schemes, cell))) {
+		scheme = rail_scheme_take(schemes, cell, rg_now_ns());
+		op->rndv_state |= RNDV_MEASURED;
+	}
+	if (scheme == SCHEME_TURNS)
+		take_turn(op);
+	else if (scheme != SCHEME_HALVES)
+		move_by_one_end(op, scheme == SCHEME_READ);
+}
+
 /*
  * A single call moves an offer by both whole, before two ends could agree on halves.  If the peer
  * has not answered offers of this end, each end reads its own messages.  If this offer is one of
@@ -175,16 +216,16 @@ static void take_both(struct op *op)
 {
 	struct rail_peer *peer = op->peer;
 
-	if (op_has_more(op) && op->rndv_flags & RNDV_BOTH) {
+	if (op_has_more(op) && op->rndv_flags & RNDV_BOTH)
 		move_by_one_end(op, true);
+	else if (!rndv_may_move_alone(op))
 		return;
-	}
-	if (!rndv_may_move_alone(op, op->bytes))
-		return;
-	if (peer->offers)
+	else if (peer->offers && op->bytes <= RNDV_COPY_BYTES)
 		move_by_one_end(op, true);
+	else if (op->rndv_flags & RNDV_CHOICE)
+		take_choice(op);
 	else if (op->rndv_flags & RNDV_MORE && op->bytes <= RNDV_TURN_BYTES)
-		move_by_one_end(op, peer->reads_next = !peer->reads_next);
+		take_turn(op);
 }
 
 static void op_take_rts(struct op *op, const struct rail_rts *rts)
@@ -222,6 +263,8 @@ void rndv_receive(struct op *op)
 			op_end_later(op, 0);
 	} else if (op->rndv_flags & RNDV_READ && !(op->rndv_flags & RNDV_BOTH)) {
 		rndv_chunks_start(op);
+		if (op->stage == STAGE_POSTED)	/* a processor that copies has done it */
+			choice_done(op);
 	} else if (!peer->accepting.head && rndv_landing_take(op)) {
 		rndv_clear_to_send(op);
 	} else {

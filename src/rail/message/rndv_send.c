@@ -23,16 +23,19 @@
 #include "rail/message/stripe.h"
 #include "rail/message/table.h"
 
-static bool by_both(const struct rail_peer *peer, const struct rail_way *way, size_t bytes)
+/* RNDV_BOTH, RNDV_CHOICE: may both ends move the data, and does the receiver choose? */
+static unsigned by_both(const struct rail_peer *peer, const struct rail_way *way)
 {
 	if (way->rendezvous != RAIL_BY_AUTO)
-		return way->rendezvous == RAIL_BY_BOTH;
-	return peer->copies && bytes >= RNDV_BOTH_BYTES && !rail_policies[way->policy].not_both &&
-	       way->completion == RAIL_BY_IMMEDIATE;
+		return way->rendezvous == RAIL_BY_BOTH ? RNDV_BOTH : 0;
+	return peer->copies && !rail_policies[way->policy].not_both &&
+	       way->completion == RAIL_BY_IMMEDIATE ? RNDV_BOTH | RNDV_CHOICE : 0;
 }
 
 static void op_take_way(struct op *op, const struct rail_way *way)
 {
+	unsigned both = by_both(op->peer, way);
+
 	op->policy = (uint8_t)way->policy;
 	op->rail = way->rail;
 	op->threshold = way->threshold;
@@ -43,8 +46,8 @@ static void op_take_way(struct op *op, const struct rail_way *way)
 		return;
 	if (way->rendezvous == RAIL_BY_READ)
 		op->rndv_flags |= RNDV_READ;
-	else if (by_both(op->peer, way, op->buf.bytes))
-		op->rndv_flags |= RNDV_BOTH | (op->peer->offers ? RNDV_MORE : 0);
+	else if (both)
+		op->rndv_flags |= (uint8_t)(both | (op->peer->offers ? RNDV_MORE : 0));
 }
 
 static int memory_take(struct op *op)
@@ -118,7 +121,7 @@ static bool is_due(const struct op *op, uint64_t bytes, bool more, unsigned flag
 		return false;
 	if (op->stage != STAGE_RTS_SENT && !is_between(op))
 		return false;
-	return !bytes || (op->rndv_flags & RNDV_READ) == flags || rndv_may_move_alone(op, bytes) ||
+	return !bytes || (op->rndv_flags & RNDV_READ) == flags || rndv_may_move_alone(op) ||
 	       (op->rndv_flags & RNDV_BOTH && more);
 }
 

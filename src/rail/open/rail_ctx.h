@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "rail/memory/mr.h"
+#include "rail/message/scheme.h"
 #include "rail/peer/on_demand.h"
 #include "rail/message/op_queue.h"
 #include "rail/rail.h"
@@ -52,6 +53,7 @@ struct rail_ctx {
 	size_t part_bytes;		/* RAIL_PART_BYTES, but for tests */
 	uint64_t striped_bytes;		/* rail_striped_bytes */
 	uint32_t bulk_depth;
+	struct rail_schemes schemes;	/* by this end, of messages of peers whose processors copy */
 	struct rail_cq *cq[RAIL_CQ_MAX];
 	int cq_count;
 

@@ -1,0 +1,102 @@
+/*
+ * scheme.h - who moves a message between two processes of one host, learned while messages flow.
+ *
+ * A copy by the kernel costs a fixed part and a part by the byte; two processors that copy at once
+ * gain or lose by their caches.  Both differ between processors by more than a factor of two, so
+ * constants that are right on one machine are wrong on the next.  UCX's protocol selection
+ * (ucp/proto) estimates from constants, patched by processor (openucx/ucx issues 1833, 4572, 8354),
+ * MVAPICH has tables by cluster.  Here each class of sizes takes every scheme in turn for its first
+ * messages, and then the fastest.  The receiver of a message measures, since it decides: from the
+ * moment when it takes the offer until the bytes are there.  A cell holds the samples of a class
+ * under a load: of messages that come one at a time, or of several that queue in one direction.
+ * Samples of the former are durations, of the latter intervals.
+ *
+ * Of two schemes within SCHEME_MARGIN percent the one that was assumed first stays, so a tie, as on
+ * a virtual clock, changes nothing.  A decision compares the
+ * lower medians of several samples; a scheme drops out early where its best of two is far above.
+ *
+ * Pure: no clock, no verbs.  A process has one table; its caller serializes.
+ */
+#ifndef RAIL_SCHEME_H
+#define RAIL_SCHEME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum rail_scheme {
+	SCHEME_READ,			/* the receiver copies all */
+	SCHEME_HALVES,			/* each end copies half */
+	SCHEME_TURNS,			/* of queued messages each end copies every second */
+	SCHEME_WRITE,			/* the sender copies all */
+	RAIL_SCHEMES,
+};
+
+enum rail_load {
+	LOAD_ALONE,			/* no earlier message waits for its answer */
+	LOAD_QUEUED,
+	RAIL_LOADS,
+};
+
+enum {
+	SCHEME_CLASSES = 9,		/* to 16 KiB, to 32 KiB, ... to 2 MiB, above */
+	SCHEME_SAMPLES = 8,
+	SCHEME_MARGIN = 3,		/* percent */
+};
+
+/* The largest message of the first class, bytes. */
+#define SCHEME_FIRST_BYTES ((uint64_t)16 << 10)
+
+struct rail_scheme_cell {
+	uint32_t sample_ns[RAIL_SCHEMES][SCHEME_SAMPLES];	/* of a message */
+	uint8_t samples[RAIL_SCHEMES];
+	uint8_t racing;			/* schemes that are still compared, bits */
+	uint8_t assumed, scheme;	/* at first; now */
+	bool settled, given;		/* given: by rail_scheme_give */
+	uint8_t passed;			/* messages of this scheme before the batch, to a limit */
+	uint32_t done;			/* messages that have ended since the batch began */
+	uint64_t begun_ns, ended_ns;	/* the batch, 0: none; its last message so far */
+};
+
+struct rail_schemes {
+	struct rail_scheme_cell cell[RAIL_LOADS][SCHEME_CLASSES];
+	struct rail_scheme_cell *last;	/* of the last message, while it is not settled */
+};
+
+void rail_scheme_init(struct rail_schemes *schemes);
+
+/* The class of a size; the largest size of a class, UINT64_MAX for the last. */
+unsigned rail_scheme_class(uint64_t bytes);
+uint64_t rail_scheme_limit(unsigned class_index);
+
+static inline struct rail_scheme_cell *rail_scheme_cell(struct rail_schemes *schemes, uint64_t bytes,
+							enum rail_load load)
+{
+	return &schemes->cell[load][rail_scheme_class(bytes)];
+}
+
+/* Is there something to learn from a message of that cell, or of the message before it? */
+static inline bool rail_scheme_learns(const struct rail_schemes *schemes,
+				      const struct rail_scheme_cell *cell)
+{
+	return !cell->settled || schemes->last;
+}
+
+/* The scheme of a message that is taken at now_ns; its end is told by rail_scheme_done. */
+enum rail_scheme rail_scheme_take(struct rail_schemes *schemes, struct rail_scheme_cell *cell,
+				  uint64_t now_ns);
+/* Such a message has all its bytes. */
+void rail_scheme_done(struct rail_scheme_cell *cell, uint64_t now_ns);
+/* Messages under way are lost: they are not measured. */
+void rail_scheme_forget(struct rail_schemes *schemes);
+
+/* The cost of a message, nanoseconds: the lower median of the samples; 0: none. */
+uint32_t rail_scheme_cost(const struct rail_scheme_cell *cell, enum rail_scheme scheme);
+/* Costs that are given instead of measured (0: not known): the cheapest, from now on. */
+void rail_scheme_give(struct rail_scheme_cell *cell, const uint32_t cost_ns[RAIL_SCHEMES]);
+
+/* Words for people and files. */
+extern const char *const rail_scheme_names[RAIL_SCHEMES];
+extern const char *const rail_load_names[RAIL_LOADS];
+
+#endif
