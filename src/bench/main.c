@@ -161,7 +161,7 @@ static int job_run(struct bench_job *job)
 		rc = place_find(job);
 	if (!rc)
 		rc = app_check(job);
-	/* What is down is to be accused, so that it is a port. */
+	/* A port that is down is accused, so the software HCA has it. */
 	if (acceptance_is(job))
 		setenv("SOFTHCA_NET_DOWN", "port", 0);
 	if (!rc)

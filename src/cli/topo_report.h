@@ -43,7 +43,7 @@ struct topo_rank {
 	enum topo_path path[TOPO_BINDS];
 };
 
-/* What a connection to a peer takes, and how many a node has. */
+/* The resources of a connection to a peer, and their numbers on a node. */
 enum { TOPO_BY_RING, TOPO_BY_SEND, TOPO_EAGER_KINDS };
 struct topo_need {
 	uint64_t peers, connections;	/* of a rank, of a node */

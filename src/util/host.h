@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Without pointers or padding: it may be sent to other processes. */
+/* The record has no pointers or padding: it may be sent to other processes. */
 struct rg_host {
 	unsigned char boot[48];		/* the running kernel, as text; without one, the host's name */
 	uint64_t net_device, net_inode;	/* the network namespace */

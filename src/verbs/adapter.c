@@ -15,7 +15,7 @@ static void adapter_ask_model(struct vrb_adapter *a, const struct vrb_port *port
 	bool known = softhca_query_model(port->device, &model) == 0;
 
 	a->net = known && model.net;
-	/* In memory the sender's CPU writes it, in program order; a model withholds the end. */
+	/* The sender's CPU writes it in memory, in program order; a model withholds the end. */
 	a->copies = known && !model.timed && !model.net;
 	a->withholds = known && model.timed;
 	a->ends_last = known && model.ends_last;

@@ -122,7 +122,7 @@ enum { VRB_TABLE_GIDS = 16, VRB_TABLE_PKEYS = 16 };
 
 enum vrb_gid_scope { VRB_GID_EMPTY, VRB_GID_IPV4, VRB_GID_IPV6, VRB_GID_LINK_LOCAL };
 
-/* Without pointers or padding: it may be sent to other hosts of the same byte order. */
+/* The record has no pointers or padding: it may be sent to other hosts of the same byte order. */
 struct vrb_gid {
 	unsigned char raw[VRB_GID_BYTES];
 	uint8_t index;			/* in the port's table */

@@ -28,7 +28,7 @@ static void test_large(void **state)
 	need = rail_plan_most(&p);
 	assert_int_equal(need.srq_receives, 2 * 16);
 	assert_true(peers * need.pinned_bytes < UINT64_C(16) << 30);
-	/* Of eight rails three have eager lanes, of many ranks two. */
+	/* Three of eight rails have eager lanes, two of them in jobs of many ranks. */
 	p = (struct rail_plan_peer){ .ranks = 16, .rails = 8, .qps = 1, .eager = 8192 };
 	assert_int_equal(rail_plan_most(&p).queue_pairs, 8 + 3);
 	p.ranks = RAIL_PLAN_MANY;
@@ -43,7 +43,7 @@ static void test_large(void **state)
 
 /* ---- A peer ---------------------------------------------------------------- */
 
-/* What the peer of a connected job has taken.  Each number of a lane counts once, made or dropped. */
+/* The resources that the peer of a connected job has taken.  Each number of a lane counts once, made or dropped. */
 static struct rail_plan_need taken(struct job *job, const struct rail_peer *peer)
 {
 	struct rail_plan_need n = { .pinned_bytes = peer->block_bytes };

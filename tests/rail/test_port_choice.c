@@ -146,7 +146,7 @@ static void test_cards(void **state)
 	for (unsigned r = 0; r < 8; r++)
 		is_end(r, 1, 2 * r);
 	says("8 rails are in use");
-	/* Without their number no ports are of one card. */
+	/* No ports are of one card without its number. */
 	for (unsigned h = 0; h < 2; h++)
 		for (unsigned p = 0; p < 18; p++)
 			host[h].port[p].card = 0;

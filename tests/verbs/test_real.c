@@ -206,7 +206,7 @@ static void test_moved(void **state)
 	vrb_adapter_close(&a);
 }
 
-/* By GID and P_Key: on Ethernet, or where paths have a GRH; of a key the partition. */
+/* GID and P_Key: on Ethernet, or where paths have a GRH; the partition of a key. */
 static void test_moved_by(void **state)
 {
 	static const struct vrb_port ib = { .link_layer = IBV_LINK_LAYER_INFINIBAND, .gid_index = 3 };

@@ -123,7 +123,7 @@ static void test_large(void **state)
 	}
 }
 
-/* Where the model promises order, a slot that is polled: no completion, whatever that costs. */
+/* A slot is polled where the model promises order: no completion, whatever that costs. */
 static void test_ring(void **state)
 {
 	(void)state;

@@ -19,7 +19,7 @@
 
 #define LIST_MAGIC 0x3130737472706772ull	/* "rgprts01" */
 
-/* On the wire, then `count` ports. */
+/* The head of a list on the wire; `count` ports follow. */
 struct list_head {
 	uint64_t magic;
 	char host[64];

@@ -23,7 +23,7 @@ struct rail_ctx;
 
 #define EVENTS_DOWN_NS 10000000000ull
 
-/* After the adapters are open. */
+/* The adapters are open before. */
 void rail_events_open(struct rail_ctx *ctx);
 void rail_events_read(struct rail_ctx *ctx, uint64_t now_ns);
 

@@ -248,7 +248,7 @@ static unsigned turn_of(const struct trial *t, unsigned h, unsigned p)
 	return n;
 }
 
-/* Of more than fit, first ports of cards come first. */
+/* First ports of cards come first where not all fit. */
 static uint32_t most_that_fit(const struct trial *t, unsigned h, uint32_t set)
 {
 	uint32_t taken = 0;
@@ -448,7 +448,7 @@ static void set_all(struct trial *t, unsigned ref)
 			const struct choice_port *port = port_at(t, h, p);
 			enum choice_why why = usable(port, port->link_layer);
 
-			/* What keeps a named port from a rail is told as the rail's own error. */
+			/* The reason against a named port is told as the rail's own error. */
 			t->set[h] |= (uint32_t)(h == ref || why == CHOICE_USED || t->c->host[h]->named) << p;
 			leave(t->c, h, p, CHOICE_STATE, h);
 		}

@@ -71,7 +71,7 @@ struct choice_left {
 	uint16_t host;
 };
 
-/* Of a host: indices into its list and the tables there. */
+/* A host's indices into its list and the tables there. */
 struct choice_end {
 	uint8_t port, gid, pkey;
 };

@@ -64,7 +64,7 @@ int choice_relation(const struct choice_port *a, const struct choice_port *b)
 
 /* ---- GIDs ---------------------------------------------------------------- */
 
-/* In this order: neighbours, across routers, by link-local addresses. */
+/* The order: neighbours, across routers, by link-local addresses. */
 enum step { STEP_NETWORK, STEP_ROUTED, STEP_LINK_LOCAL, STEPS };
 
 static const struct choice_port *port_of(const struct choice *c, unsigned h, unsigned rail)

@@ -18,7 +18,7 @@ struct vrb_port *rail_port_named(const struct vrb_ports *ports, const char *name
  */
 int rail_ports_wanted(const struct rail_settings *set, struct vrb_ports *ports, struct vrb_port **port,
 		      int max);
-/* What the settings say of a port of this host.  0 or -EINVAL after a line. */
+/* The settings for a port of this host.  0 or -EINVAL after a line. */
 int rail_port_wish(const struct rail_settings *set, const struct vrb_port *port,
 		   struct vrb_port_wish *out);
 /* Adds a port to ctx->rail, as the settings want it.  0, or -errno after a line. */

@@ -157,7 +157,7 @@ static void free_shared(struct hca_qp *qp)
 	}
 }
 
-/* What hca_qp_publish leaves as it is.  Peers of the last holder may still look at it. */
+/* The words that hca_qp_publish leaves as they are.  Peers of the last holder may still look at it. */
 static void clear_published(struct hca_shm_qp *shm)
 {
 	hca_put(shm->accept, 0);

@@ -228,7 +228,7 @@ int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direct
 	}
 	if (!rc)
 		rc = batch_flush(&b, peer, direction);
-	/* What a request after it reads or writes comes after what it has read. */
+	/* A later request reads and writes after this one has read. */
 	if (direction == HCA_FROM_REMOTE)
 		atomic_thread_fence(memory_order_acquire);
 	/* Copying it once more does no harm. */
