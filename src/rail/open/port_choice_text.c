@@ -6,7 +6,7 @@
 #include "rail/open/port_choice.h"
 #include "util/units.h"
 
-enum { LINE = 384 };
+enum { LINE = 512 };
 
 typedef void line_fn(void *arg, const char *text);
 
