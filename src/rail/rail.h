@@ -447,7 +447,7 @@ enum rail_rendezvous {
 	RAIL_BY_WRITE,		/* the sender, when the receiver has named its buffer */
 	RAIL_BY_READ,		/* the receiver, also while the sender computes */
 	RAIL_BY_BOTH,		/* each moves half, or every second message whole (rndv.h) */
-	RAIL_BY_AUTO,		/* both over untimed software HCAs alone, else write */
+	RAIL_BY_AUTO,		/* over untimed software HCAs alone the receiver measures, else write */
 };
 
 /* The sign by which a receiver learns that the writes of a message are there. */

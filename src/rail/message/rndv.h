@@ -14,7 +14,8 @@
  * copy, both ends then copy, with as few chunks as rails unless the message is large.  If the
  * receiver's buffer is mapped (mapped.h), the CTS makes it a message by write; see also edges.h.
  * If each end has offered the other a message, each reads a whole one, unless it is large.  If
- * several smaller messages go in one direction, sender and receiver move alternate ones.
+ * several smaller messages go in one direction, sender and receiver move alternate ones.  Where the
+ * sender leaves the choice (RNDV_CHOICE), the receiver decides otherwise by what it measures.
  *
  * Long messages may move part by part (parts.h), each as above, one after the other.
  *

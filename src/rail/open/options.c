@@ -97,8 +97,8 @@ static const struct opt_choice intranodes[] = {
 #define AT(field) .offset = offsetof(struct rail_settings, field)
 
 static const struct opt_choice rendezvous[] = {
-	{ "auto", RAIL_BY_AUTO, "both between processes that an untimed software HCA connects, "
-	  "else write" },
+	{ "auto", RAIL_BY_AUTO, "read, or both, by what is measured as messages flow between "
+	  "processes that an untimed software HCA connects; else write" },
 	{ "write", RAIL_BY_WRITE, "the sender writes, when the receiver has named its buffer" },
 	{ "read", RAIL_BY_READ, "the receiver reads, also while the sender computes" },
 	{ "both", RAIL_BY_BOTH, "the sender writes one half, the receiver reads the other half; "
