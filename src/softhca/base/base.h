@@ -78,6 +78,29 @@ static inline uint64_t hca_later(uint64_t a, uint64_t b)
 }
 
 /*
+ * A word of a description: an atomic word that needs no order of its own, since another word
+ * publishes the description, or withdraws it (ORDER.md).
+ */
+#define hca_put(word, value) atomic_store_explicit(&(word), value, memory_order_relaxed)
+#define hca_get(word) atomic_load_explicit(&(word), memory_order_relaxed)
+
+/*
+ * After a description was withdrawn, before it is written anew: a reader that finds a new word
+ * finds it withdrawn, too, when it looks again after an acquire fence.
+ */
+static inline void hca_withdrawn(void)
+{
+	atomic_thread_fence(memory_order_release);
+}
+
+/* Does this processor show its stores to others in program order, whoever made them? */
+#if defined(__x86_64__) || defined(__i386__)
+enum { HCA_STORES_IN_ORDER = 1 };
+#else
+enum { HCA_STORES_IN_ORDER = 0 };
+#endif
+
+/*
  * A lock between the threads of this process, never in shared memory: one
  * exchange when free.
  */

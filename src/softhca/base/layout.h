@@ -17,7 +17,9 @@
  * time or is claimed by compare-and-swap, so that a process may die at any
  * instruction.  A reader checks every index and length that it reads and keeps
  * private copies of the checked values: a peer can corrupt data and connections, not
- * another process.
+ * another process.  ORDER.md lists the words that publish, and what they publish.  Words
+ * that another process may read while they change are atomic, and set and read by hca_put
+ * and hca_get (base.h).
  *
  * Positions are 32-bit counters that wrap; the slot is position & mask.
  */
@@ -80,16 +82,16 @@ enum hca_phase {
 struct hca_shm_slot {
 	_Atomic uint32_t generation;	/* changes with each owner of the slot */
 	_Atomic uint32_t phase;		/* enum hca_phase */
-	int32_t pid;
-	int32_t process_fd;		/* numbers of its file descriptors */
-	int32_t memory_fd;
-	uint32_t node;
-	uint64_t start_time;		/* the pid's: field 22 of /proc/<pid>/stat */
-	int32_t table_fd;
-	uint32_t pid_ns;		/* the pid counts there; 0: unknown */
-	uint64_t net_ns;		/* the network namespace of the socket */
-	uint32_t address;		/* the socket's: enum hca_address_kind */
-	uint32_t memory_bits;		/* the memory segment has 1 << this bytes */
+	_Atomic int32_t pid;
+	_Atomic int32_t process_fd;	/* numbers of its file descriptors */
+	_Atomic int32_t memory_fd;
+	_Atomic uint32_t node;
+	_Atomic uint64_t start_time;		/* the pid's: field 22 of /proc/<pid>/stat */
+	_Atomic int32_t table_fd;
+	_Atomic uint32_t pid_ns;	/* the pid counts there; 0: unknown */
+	_Atomic uint64_t net_ns;	/* the network namespace of the socket */
+	_Atomic uint32_t address;	/* the socket's: enum hca_address_kind */
+	_Atomic uint32_t memory_bits;	/* the memory segment has 1 << this bytes */
 	_Atomic uint32_t wire_port;	/* TCP port on which it meets other hosts; 0: none */
 	char pad[HCA_LINE - 60];
 };
@@ -125,8 +127,8 @@ struct hca_shm_adapter {
 struct hca_shm_member {
 	_Atomic uint64_t owner;		/* generation << 32 | claimer << 8 | state; 0: free */
 	_Atomic uint32_t address;	/* address of the queue pair's port */
-	uint32_t qpn;
-	uint8_t gid[16];
+	_Atomic uint32_t qpn;
+	_Atomic uint64_t gid[2];	/* its bytes */
 };
 
 struct hca_shm_fabric {
@@ -181,15 +183,15 @@ static inline uint64_t hca_shm_qp_entry(uint32_t index, uint32_t slot, uint32_t 
  */
 struct hca_shm_mr {
 	_Atomic uint64_t stamp;
-	uint32_t access;	/* enum ibv_access_flags */
-	uint32_t pd;
-	uint32_t qpn;		/* not 0: only the peer connected to this queue pair may use */
+	_Atomic uint32_t access;	/* enum ibv_access_flags */
+	_Atomic uint32_t pd;
+	_Atomic uint32_t qpn;	/* not 0: only the peer connected to this queue pair may use */
 				/* and invalidate it: hca_shm_process.invalidated */
 	_Atomic uint32_t moving;	/* temporarily not to be copied to or from by address */
-	uint64_t iova;		/* base of remote addresses */
-	uint64_t addr;		/* the owner's address of iova */
-	uint64_t length;
-	uint64_t mapped, mapped_end;	/* the owner's addresses; equal: nothing */
+	_Atomic uint64_t iova;	/* base of remote addresses */
+	_Atomic uint64_t addr;	/* the owner's address of iova */
+	_Atomic uint64_t length;
+	_Atomic uint64_t mapped, mapped_end;	/* the owner's addresses; equal: nothing */
 };
 
 struct hca_shm_table {
@@ -381,18 +383,18 @@ struct hca_shm_qp {
 	char pad0[HCA_LINE - 32];
 
 	/* The same, read once per connection. */
-	uint32_t qpn;
-	uint32_t pd;
-	uint32_t address;		/* the port's: fabric.h */
-	uint32_t rq_line;		/* receive ring, in lines of the heap */
-	uint32_t rq_count;		/* a power of two */
-	uint32_t rq_stride;		/* bytes */
-	uint32_t rq_pd;
-	uint32_t shared_line;		/* struct hca_shm_shared of the ring; 0: not shared */
-	uint32_t reads;			/* limit of RDMA reads that it answers at a time */
-	uint32_t wakeup[3];		/* they announce errors: its context's, its queues' */
+	_Atomic uint32_t qpn;
+	_Atomic uint32_t pd;
+	_Atomic uint32_t address;	/* the port's: fabric.h */
+	_Atomic uint32_t rq_line;	/* receive ring, in lines of the heap */
+	_Atomic uint32_t rq_count;	/* a power of two */
+	_Atomic uint32_t rq_stride;	/* bytes */
+	_Atomic uint32_t rq_pd;
+	_Atomic uint32_t shared_line;	/* struct hca_shm_shared of the ring; 0: not shared */
+	_Atomic uint32_t reads;		/* limit of RDMA reads that it answers at a time */
+	_Atomic uint32_t wakeup[3];	/* they announce errors: its context's, its queues' */
 					/* channels'; index + 1; 0: none */
-	uint32_t pkey;
+	_Atomic uint32_t pkey;
 	char pad1[HCA_LINE - 52];
 
 	/* Written by the peer. */

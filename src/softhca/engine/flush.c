@@ -185,7 +185,7 @@ void hca_qp_fail(struct hca_qp *qp)
 	qp->fast = false;
 	/* Writes are complete, except for ends whose memory is being moved. */
 	ends = qp->pace && hca_release_due(qp, UINT64_MAX);
-	atomic_store_explicit(&qp->shm->accept, 0, memory_order_release);
+	hca_qp_withdraw(qp);
 	qp->link->qp_stop(qp);
 	hca_sq_flush(qp);
 	hca_lock(&qp->rq_lock);

@@ -93,7 +93,7 @@ static void reset(struct hca_qp *qp)
 	struct hca_rq *rq = &qp->rq;
 	uint32_t at;
 
-	atomic_store_explicit(&qp->shm->accept, 0, memory_order_release);
+	hca_qp_withdraw(qp);
 	hca_lock(&qp->lock);
 	qp->fast = false;
 	atomic_store(&qp->state, IBV_QPS_RESET);

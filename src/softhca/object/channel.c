@@ -116,6 +116,8 @@ static bool arm(struct hca_cq *cq, bool solicited_only)
 			return false;
 	} while (!atomic_compare_exchange_weak(word, &armed,
 					       (uint64_t)(cq->generation + 1) << 3 | mode));
+	/* A poll that follows finds the entry, or its producer finds the queue armed. */
+	atomic_thread_fence(memory_order_seq_cst);
 	cq->generation++;
 	cq->armed = true;
 	cq->armed_solicited = solicited_only;
@@ -354,8 +356,12 @@ void hca_channel_move_armed(struct hca_cq *cq, struct hca_shm_mailbox *from)
 	/* Armed as the old one was left, unless that very request has fired. */
 	if (hca_shm_wakes(old) && !has_fired(old) && !(has_fired(new) && new >> 3 == old >> 3))
 		atomic_store(&to->armed, old);
-	/* An entry may have been added while it was not armed; a false event does no harm. */
-	if (atomic_load(&to->tail))
+	/*
+	 * An entry may have been added while it was not armed; a false event does no harm.  The first
+	 * is in the first slot.
+	 */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load(&to->slot[0].state))
 		hca_mailbox_wake(&cq->mailbox, true);
 }
 

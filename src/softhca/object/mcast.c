@@ -39,12 +39,30 @@ static uint32_t top_of(const struct hca_fabric *f)
 
 /* ---- Entries of this process: no other writes to them --------------------- */
 
+/* The words of a group's address. */
+struct group {
+	uint64_t word[2];
+};
+
+static struct group group_of(const union ibv_gid *gid)
+{
+	struct group g;
+
+	memcpy(g.word, gid, sizeof(g.word));
+	return g;
+}
+
+static bool is_group(const struct hca_shm_member *m, const struct group *g)
+{
+	return hca_get(m->gid[0]) == g->word[0] && hca_get(m->gid[1]) == g->word[1];
+}
+
 static bool is_of(const struct hca_shm_member *m, const struct hca_qp *qp)
 {
 	uint64_t owner = atomic_load_explicit(&m->owner, memory_order_relaxed);
 
 	return member_state(owner) == MEMBER && claim_of(owner) == qp->fabric->claim &&
-	       m->qpn == hca_qpn(qp);
+	       hca_get(m->qpn) == hca_qpn(qp);
 }
 
 /* The next entry of a queue pair after `after` (NULL: the first), in a group (NULL: any). */
@@ -53,9 +71,10 @@ static struct hca_shm_member *next_of(const struct hca_qp *qp, const union ibv_g
 {
 	struct hca_shm_member *m = qp->fabric->shm->member;
 	uint32_t i = after ? (uint32_t)(after - m) + 1 : 0, top = top_of(qp->fabric);
+	const struct group group = gid ? group_of(gid) : (struct group){ { 0 } };
 
 	for (; i < top; i++)
-		if (is_of(&m[i], qp) && (!gid || memcmp(m[i].gid, gid, sizeof(*gid)) == 0))
+		if (is_of(&m[i], qp) && (!gid || is_group(&m[i], &group)))
 			return &m[i];
 	return NULL;
 }
@@ -163,6 +182,18 @@ int hca_mcast_check(const struct hca_fabric *f)
 	return EOPNOTSUPP;
 }
 
+/* The entry is FILLING, which readers find when they look again. */
+static void member_fill(struct hca_shm_member *m, const struct hca_qp *qp, const union ibv_gid *gid)
+{
+	const struct group group = group_of(gid);
+
+	hca_withdrawn();
+	hca_put(m->gid[0], group.word[0]);
+	hca_put(m->gid[1], group.word[1]);
+	hca_put(m->qpn, hca_qpn(qp));
+	hca_put(m->address, qp->address);
+}
+
 int hca_mcast_attach(struct ibv_qp *ibv, const union ibv_gid *gid)
 {
 	struct hca_qp *qp = hca_qp_of(ibv);
@@ -186,9 +217,7 @@ int hca_mcast_attach(struct ibv_qp *ibv, const union ibv_gid *gid)
 		rc = ENOMEM;
 		goto out;
 	}
-	memcpy(m->gid, gid, sizeof(m->gid));
-	m->qpn = hca_qpn(qp);
-	atomic_store_explicit(&m->address, qp->address, memory_order_relaxed);
+	member_fill(m, qp, gid);
 	raise_top(f, (uint32_t)(m - f->shm->member) + 1);
 	owner = atomic_load_explicit(&m->owner, memory_order_relaxed);
 	atomic_store_explicit(&m->owner, owner_word(owner, f->claim, MEMBER),
@@ -203,19 +232,17 @@ static bool read_member(struct hca_fabric *f, struct hca_shm_member *m, const un
 			struct hca_member_address *out)
 {
 	uint64_t owner = atomic_load_explicit(&m->owner, memory_order_acquire);
-	const volatile struct hca_shm_member *v = m;
-	uint8_t its[16];
-	unsigned i;
+	const struct group group = group_of(gid);
+	bool in_group;
 
 	if (member_state(owner) != MEMBER)
 		return false;
-	for (i = 0; i < sizeof(its); i++)
-		its[i] = v->gid[i];
-	out->qpn = v->qpn;
-	out->address = atomic_load_explicit(&m->address, memory_order_relaxed);
+	in_group = is_group(m, &group);
+	out->qpn = hca_get(m->qpn);
+	out->address = hca_get(m->address);
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&m->owner, memory_order_relaxed) == owner &&
-	       memcmp(its, gid, sizeof(its)) == 0 && hca_address_exists(&f->spec, out->address);
+	       in_group && hca_address_exists(&f->spec, out->address);
 }
 
 uint32_t hca_mcast_members(struct hca_fabric *f, const union ibv_gid *gid,

@@ -93,15 +93,15 @@ static void write_row(struct hca_mr *mr)
 	struct hca_shm_mr *shm = &f->table->mr[index];
 
 	atomic_store(&f->mr[index], mr);
-	shm->access = mr->access;
-	shm->pd = mr->remote_pd;
-	shm->qpn = mr->qpn;
-	atomic_store_explicit(&shm->moving, mr->moved.moving, memory_order_relaxed);
-	shm->mapped = mr->mapped;
-	shm->mapped_end = mr->mapped_end;
-	shm->iova = mr->iova;
-	shm->addr = (uintptr_t)mr->base;
-	shm->length = mr->length;
+	hca_put(shm->access, mr->access);
+	hca_put(shm->pd, mr->remote_pd);
+	hca_put(shm->qpn, mr->qpn);
+	hca_put(shm->moving, mr->moved.moving);
+	hca_put(shm->mapped, mr->mapped);
+	hca_put(shm->mapped_end, mr->mapped_end);
+	hca_put(shm->iova, mr->iova);
+	hca_put(shm->addr, (uintptr_t)mr->base);
+	hca_put(shm->length, mr->length);
 	atomic_store_explicit(&shm->stamp, next_stamp(mr), memory_order_release);
 }
 
@@ -127,6 +127,7 @@ static void clear_row(const struct hca_mr *mr)
 	uint32_t index = mr->key >> HCA_KEY_GEN_BITS;
 
 	atomic_store_explicit(&mr->fabric->table->mr[index].stamp, 0, memory_order_release);
+	hca_withdrawn();
 	atomic_store(&mr->fabric->mr[index], NULL);
 }
 
@@ -168,8 +169,8 @@ void hca_mr_moved(struct hca_moved *m)
 		return;
 	mr->mapped = m->start;
 	mr->mapped_end = m->end;
-	shm->mapped = m->start;
-	shm->mapped_end = m->end;
+	hca_put(shm->mapped, m->start);
+	hca_put(shm->mapped_end, m->end);
 	old = atomic_load(&shm->stamp);
 	stamp = next_stamp(mr);
 	atomic_store(&shm->stamp, stamp);

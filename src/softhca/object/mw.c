@@ -57,13 +57,13 @@ int hca_mw_count(struct hca_mr *mr)
 
 /* ---- Invalidation by the peer -------------------------------------------- */
 
-bool hca_mw_is_open(const volatile struct hca_shm_mr *row, const _Atomic uint64_t *invalidated,
+bool hca_mw_is_open(const struct hca_shm_mr *row, const _Atomic uint64_t *invalidated,
 		    uint32_t rkey, uint32_t qpn, uint32_t pd)
 {
 	uint64_t stamp = atomic_load(&row->stamp);
 
-	return rkey && (uint32_t)stamp == rkey && row->qpn && row->qpn == qpn && row->pd == pd &&
-	       atomic_load(invalidated) != stamp;
+	return rkey && (uint32_t)stamp == rkey && qpn && hca_get(row->qpn) == qpn &&
+	       hca_get(row->pd) == pd && atomic_load(invalidated) != stamp;
 }
 
 void hca_mw_invalidate_open(const struct hca_shm_mr *row, _Atomic uint64_t *invalidated,

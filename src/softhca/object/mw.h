@@ -44,7 +44,7 @@ int hca_mw_carry_out(struct hca_qp *qp, const struct ibv_send_wr *wr);
  * SEND with invalidate, by rows of the owner's table and its words `invalidated` (layout.h).  A
  * window of type 2 of queue pair `qpn`, which its peer may use and invalidate?
  */
-bool hca_mw_is_open(const volatile struct hca_shm_mr *row, const _Atomic uint64_t *invalidated,
+bool hca_mw_is_open(const struct hca_shm_mr *row, const _Atomic uint64_t *invalidated,
 		    uint32_t rkey, uint32_t qpn, uint32_t pd);
 /* Invalidate such a window. */
 void hca_mw_invalidate_open(const struct hca_shm_mr *row, _Atomic uint64_t *invalidated,

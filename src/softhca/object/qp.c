@@ -157,6 +157,24 @@ static void free_shared(struct hca_qp *qp)
 	}
 }
 
+/* What hca_qp_publish leaves as it is.  Peers of the last holder may still look at it. */
+static void clear_published(struct hca_shm_qp *shm)
+{
+	hca_put(shm->accept, 0);
+	hca_withdrawn();
+	hca_put(shm->access, 0);
+	hca_put(shm->rnr_timer, 0);
+	hca_put(shm->qkey, 0);
+	hca_put(shm->address, 0);
+	hca_put(shm->shared_line, 0);
+	hca_put(shm->reads, 0);
+	hca_put(shm->pkey, 0);
+	hca_put(shm->rq_head, 0);
+	hca_put(shm->fault, 0);
+	hca_put(shm->first, HCA_FIRST_IGNORED);
+	hca_put(shm->access_section, 0);
+}
+
 int hca_qp_claim_index(struct hca_qp *qp)
 {
 	struct hca_device *d = hca_context_of(qp->ibv.qp_base.context)->device;
@@ -178,7 +196,7 @@ int hca_qp_claim_index(struct hca_qp *qp)
 		if (qpn) {
 			qp->index = i;
 			qp->shm = &f->self->qp[i];
-			memset(qp->shm, 0, sizeof(*qp->shm));
+			clear_published(qp->shm);
 			qp->ibv.qp_base.qp_num = qpn;
 			atomic_store(&f->qp[i], qp);
 			d->qps++;
@@ -201,22 +219,22 @@ void hca_qp_tell_cq(struct hca_qp *qp)
 
 void hca_qp_publish(struct hca_qp *qp)
 {
-	qp->shm->wakeup[0] = hca_context_of(qp->ibv.qp_base.context)->events.wakeup.number;
-	qp->shm->wakeup[1] = hca_cq_wakeup(hca_send_cq(qp));
-	qp->shm->wakeup[2] = hca_cq_wakeup(hca_recv_cq(qp));
-	qp->shm->qpn = hca_qpn(qp);
-	qp->shm->pd = qp->pd;
-	qp->shm->rq_pd = qp->pd;
+	hca_put(qp->shm->wakeup[0], hca_context_of(qp->ibv.qp_base.context)->events.wakeup.number);
+	hca_put(qp->shm->wakeup[1], hca_cq_wakeup(hca_send_cq(qp)));
+	hca_put(qp->shm->wakeup[2], hca_cq_wakeup(hca_recv_cq(qp)));
+	hca_put(qp->shm->qpn, hca_qpn(qp));
+	hca_put(qp->shm->pd, qp->pd);
+	hca_put(qp->shm->rq_pd, qp->pd);
 	if (qp->shared) {
-		qp->shm->rq_line = qp->shared->line;
-		qp->shm->rq_count = qp->shared->depth;
-		qp->shm->rq_stride = qp->shared->view.stride;
-		qp->shm->rq_pd = qp->shared->pd;
-		qp->shm->shared_line = qp->shared->shm_line;
+		hca_put(qp->shm->rq_line, qp->shared->line);
+		hca_put(qp->shm->rq_count, qp->shared->depth);
+		hca_put(qp->shm->rq_stride, qp->shared->view.stride);
+		hca_put(qp->shm->rq_pd, qp->shared->pd);
+		hca_put(qp->shm->shared_line, qp->shared->shm_line);
 	} else {
-		qp->shm->rq_line = qp->rq.line;
-		qp->shm->rq_count = qp->rq.depth;
-		qp->shm->rq_stride = qp->rq.stride;
+		hca_put(qp->shm->rq_line, qp->rq.line);
+		hca_put(qp->shm->rq_count, qp->rq.depth);
+		hca_put(qp->shm->rq_stride, qp->rq.stride);
 	}
 	hca_qp_tell_cq(qp);
 }
@@ -321,14 +339,14 @@ void hca_qp_apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 
 		to->port_num = a->port_num;
 		qp->address = hca_address(&qp->fabric->spec, d->node, d->hca, a->port_num);
-		qp->shm->address = qp->address;
+		hca_put(qp->shm->address, qp->address);
 		if (qp->datagram)
 			hca_mcast_moved(qp);
 	}
 	if (mask & IBV_QP_PKEY_INDEX)
 		to->pkey_index = a->pkey_index;
 	if (mask & (IBV_QP_PKEY_INDEX | IBV_QP_PORT))
-		qp->shm->pkey = hca_qp_pkey(qp);
+		hca_put(qp->shm->pkey, hca_qp_pkey(qp));
 	if (mask & IBV_QP_ACCESS_FLAGS) {
 		to->qp_access_flags = a->qp_access_flags;
 		atomic_store(&qp->shm->access, a->qp_access_flags);
@@ -351,7 +369,7 @@ void hca_qp_apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 		to->max_rd_atomic = a->max_rd_atomic;
 	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC) {
 		to->max_dest_rd_atomic = a->max_dest_rd_atomic;
-		qp->shm->reads = a->max_dest_rd_atomic;
+		hca_put(qp->shm->reads, a->max_dest_rd_atomic);
 	}
 	if (mask & IBV_QP_MIN_RNR_TIMER) {
 		to->min_rnr_timer = a->min_rnr_timer;
@@ -385,9 +403,10 @@ uint16_t hca_qp_pkey(const struct hca_qp *qp)
 /* ---- Queries ------------------------------------------------------------- */
 
 /*
- * The last eight bytes of a message are written last, which memory polling needs
- * and "in order" promises.  With a timing model other bytes are written before
- * their time: poll the CQ.  Copies by the kernel are in order on x86 only.
+ * The last eight bytes of a write are stored last, in mapped memory, by the kernel, by the copy
+ * service and from a wire, which memory polling needs and "in order" promises.  Of other messages
+ * only a processor that stores in program order shows so much.  With a timing model other bytes
+ * are written before their time: poll the CQ.
  */
 static bool order_is_said(const struct hca_qp *qp)
 {
@@ -400,9 +419,8 @@ static bool order_is_said(const struct hca_qp *qp)
 
 int hca_qp_data_in_order(struct ibv_qp *ibv, enum ibv_wr_opcode op, uint32_t flags)
 {
-#if !defined(__x86_64__) && !defined(__i386__)
-	return 0;
-#endif
+	if (!HCA_STORES_IN_ORDER && op != IBV_WR_RDMA_WRITE)
+		return 0;
 	return !flags && !hca_qp_of(ibv)->pace && order_is_said(hca_qp_of(ibv)) &&
 	       (op == IBV_WR_RDMA_WRITE || op == IBV_WR_RDMA_WRITE_WITH_IMM || op == IBV_WR_SEND ||
 		op == IBV_WR_SEND_WITH_IMM);

@@ -233,6 +233,13 @@ static inline const struct hca_link_operations *hca_qp_first_link(const struct h
 	return qp->fabric->wire && qp->datagram ? qp->fabric->wire : qp->fabric->link;
 }
 
+/* No peer may begin a message from here on, or reads its description as valid. */
+static inline void hca_qp_withdraw(struct hca_qp *qp)
+{
+	atomic_store_explicit(&qp->shm->accept, 0, memory_order_release);
+	hca_withdrawn();
+}
+
 /* Requests go by the wire: they end later than they are handed over. */
 static inline bool hca_qp_on_wire(const struct hca_qp *qp)
 {

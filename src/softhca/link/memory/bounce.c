@@ -128,7 +128,8 @@ static int bounce_move(struct hca_fabric *f, bool to_us, unsigned char *at, uint
 
 	if (syscall(request, f->self_fd, at, (size_t)first, (off_t)slot) != (long)first)
 		return EFAULT;
-	/* The end is written last. */
+	/* The end is written last, also where a processor reorders stores. */
+	atomic_thread_fence(memory_order_release);
 	if (tail && syscall(request, f->self_fd, at + first, (size_t)tail,
 			    (off_t)(slot + first)) != (long)tail)
 		return EFAULT;

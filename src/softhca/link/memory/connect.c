@@ -55,7 +55,7 @@ static int make_rq_keys(struct hca_conn *c)
 	return c->rq_mr ? 0 : -ENOTCONN;
 }
 
-int hca_conn_mailbox(struct hca_conn *c, const volatile struct hca_shm_qp *theirs)
+int hca_conn_mailbox(struct hca_conn *c, const struct hca_shm_qp *theirs)
 {
 	uint64_t word = atomic_load_explicit(&theirs->cq, memory_order_acquire);
 	uint32_t line = (uint32_t)(word >> 32), count = (uint32_t)word;
@@ -72,15 +72,12 @@ int hca_conn_mailbox(struct hca_conn *c, const volatile struct hca_shm_qp *their
 	return 0;
 }
 
-/*
- * Copy and check the peer's description of its queues.  volatile: checked values
- * must not be read again.
- */
-static int read_shape(struct hca_conn *c, const volatile struct hca_shm_qp *theirs)
+/* Copy and check the peer's description of its queues: each word is read once. */
+static int read_shape(struct hca_conn *c, const struct hca_shm_qp *theirs)
 {
 	unsigned char *heap = c->peer->shm->heap;
-	uint32_t rq_line = theirs->rq_line, rq_count = theirs->rq_count;
-	uint32_t stride = theirs->rq_stride;
+	uint32_t rq_line = hca_get(theirs->rq_line), rq_count = hca_get(theirs->rq_count);
+	uint32_t stride = hca_get(theirs->rq_stride);
 
 	if (!is_count(rq_count, HCA_WR_MAX) || stride % HCA_LINE || stride < HCA_LINE ||
 	    stride > hca_align_up(sizeof(struct hca_shm_recv) +
@@ -90,11 +87,11 @@ static int read_shape(struct hca_conn *c, const volatile struct hca_shm_qp *thei
 	c->rq = heap + (uint64_t)rq_line * HCA_LINE;
 	c->rq_mask = rq_count - 1;
 	c->rq_stride = stride;
-	c->rq_head = atomic_load_explicit(&theirs->rq_head, memory_order_relaxed);
+	c->rq_head = hca_get(theirs->rq_head);
 	forget_keys(c);
-	c->pd = theirs->pd;
-	c->rq_pd = theirs->rq_pd;
-	return read_shared(c, theirs->shared_line) || make_rq_keys(c) ? -ENOTCONN : 0;
+	c->pd = hca_get(theirs->pd);
+	c->rq_pd = hca_get(theirs->rq_pd);
+	return read_shared(c, hca_get(theirs->shared_line)) || make_rq_keys(c) ? -ENOTCONN : 0;
 }
 
 /* Hold a reference to the process in that slot; keep one that is held already. */
@@ -132,8 +129,9 @@ int hca_conn_resolve(struct hca_qp *qp, struct hca_conn *c)
 		return -ENOTCONN;
 	theirs = &c->peer->shm->qp[index];
 	token = atomic_load_explicit(&theirs->accept, memory_order_acquire);
-	if ((uint32_t)token != opened || theirs->qpn != c->qpn ||
-	    theirs->address != c->address || !pkeys_match(hca_qp_pkey(qp), theirs->pkey))
+	if ((uint32_t)token != opened || hca_get(theirs->qpn) != c->qpn ||
+	    hca_get(theirs->address) != c->address ||
+	    !pkeys_match(hca_qp_pkey(qp), hca_get(theirs->pkey)))
 		return -ENOTCONN;
 	if (read_shape(c, theirs))
 		return -ENOTCONN;
@@ -195,20 +193,20 @@ static void map_mr(struct hca_conn *c, struct hca_remote_mr *m, uint64_t start, 
 static bool read_mr(struct hca_conn *c, uint32_t pd, uint32_t key, struct hca_remote_mr *out)
 {
 	const uint32_t index = key >> HCA_KEY_GEN_BITS;
-	const volatile struct hca_shm_mr *mr = &c->peer->table->mr[index];
+	const struct hca_shm_mr *mr = &c->peer->table->mr[index];
 	uint64_t mapped, mapped_end, stamp;
 	uint32_t their_pd, qpn;
 
 	stamp = atomic_load_explicit(&mr->stamp, memory_order_acquire);
 	if (!key || (uint32_t)stamp != key)
 		return false;
-	*out = (struct hca_remote_mr){ .access = mr->access, .iova = mr->iova,
-				       .length = mr->length, .addr = mr->addr, .stamp = stamp };
-	out->live = &c->peer->table->mr[index].stamp;
-	their_pd = mr->pd;
-	qpn = mr->qpn;
-	mapped = mr->mapped;
-	mapped_end = mr->mapped_end;
+	*out = (struct hca_remote_mr){ .access = hca_get(mr->access), .iova = hca_get(mr->iova),
+				       .length = hca_get(mr->length), .addr = hca_get(mr->addr),
+				       .stamp = stamp, .live = &mr->stamp };
+	their_pd = hca_get(mr->pd);
+	qpn = hca_get(mr->qpn);
+	mapped = hca_get(mr->mapped);
+	mapped_end = hca_get(mr->mapped_end);
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&mr->stamp, memory_order_relaxed) != stamp || their_pd != pd ||
 	    (qpn && qpn != c->qpn))

@@ -10,7 +10,7 @@
  */
 int hca_conn_resolve(struct hca_qp *qp, struct hca_conn *c);
 /* Resolve the current place of the peer's mailbox: 0, or -ENOTCONN. */
-int hca_conn_mailbox(struct hca_conn *c, const volatile struct hca_shm_qp *theirs);
+int hca_conn_mailbox(struct hca_conn *c, const struct hca_shm_qp *theirs);
 void hca_conn_drop(struct hca_conn *c);
 
 /*

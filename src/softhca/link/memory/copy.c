@@ -67,10 +67,14 @@ static int by_kernel(const struct batch *b, struct hca_peer *peer, enum hca_dire
 
 	if (!owns_its_number(peer))
 		return -ESRCH;
-	if (direction == HCA_TO_REMOTE)
+	if (direction == HCA_TO_REMOTE) {
+		/* All that this thread has read and written comes before; the kernel has no fence. */
+		atomic_thread_fence(memory_order_release);
 		done = process_vm_writev(peer->pid, b->local, b->count, b->remote, b->count, 0);
-	else
+	} else {
 		done = process_vm_readv(peer->pid, b->local, b->count, b->remote, b->count, 0);
+		atomic_thread_fence(memory_order_acquire);
+	}
 	if (done < 0)
 		return errno == ENOSYS ? -EPERM : -errno;
 	return (size_t)done == b->bytes ? 0 : -EFAULT;
@@ -146,7 +150,10 @@ static int copy_run(struct batch *b, struct hca_peer *peer, enum hca_direction d
 		    unsigned char *local, const struct hca_span *remote, size_t offset, size_t n,
 		    bool last)
 {
-	/* The kernel copies the pieces of a call in order; a peer writes its last 8 last. */
+	/*
+	 * The kernel copies the pieces of a call in order, which only some processors show to others:
+	 * then the last 8 bytes have a call of their own.  A peer that copies writes its last 8 last.
+	 */
 	const size_t tail = last && n > 8 && !hca_copy_bounces(peer) ? 8 : 0;
 	int rc;
 
@@ -162,6 +169,8 @@ static int copy_run(struct batch *b, struct hca_peer *peer, enum hca_direction d
 		return 0;
 	}
 	rc = batch_add(b, peer, direction, local, remote->remote + offset, remote->key, n - tail);
+	if (!rc && tail && !HCA_STORES_IN_ORDER)
+		rc = batch_flush(b, peer, direction);
 	if (!rc && tail)
 		rc = batch_add(b, peer, direction, local + n - tail,
 			       remote->remote + offset + n - tail, remote->key, tail);
@@ -198,6 +207,9 @@ int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direct
 
 	b.count = 0;
 	b.bytes = 0;
+	/* A read comes after the writes before it in the queue: a store and a load need this fence. */
+	if (direction == HCA_FROM_REMOTE)
+		atomic_thread_fence(memory_order_seq_cst);
 	while (n && !rc) {
 		size_t local_left = cursor_left(&local), remote_left = cursor_left(&remote);
 		size_t run = local_left < remote_left ? local_left : remote_left;
@@ -216,6 +228,9 @@ int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direct
 	}
 	if (!rc)
 		rc = batch_flush(&b, peer, direction);
+	/* What a request after it reads or writes comes after what it has read. */
+	if (direction == HCA_FROM_REMOTE)
+		atomic_thread_fence(memory_order_acquire);
 	/* Copying it once more does no harm. */
 	return rc == -EINPROGRESS ? -EBUSY : rc;
 }

@@ -287,6 +287,7 @@ static int fill_slot(struct hca_fabric *f, struct hca_member *me)
 	s = &f->shm->slot[f->slot];
 	atomic_store(&s->phase, HCA_ABSENT);
 	f->generation = atomic_fetch_add(&s->generation, 1) + 1;
+	hca_withdrawn();
 	f->claim = hca_shm_claim(f->slot, f->generation);
 	f->self->nonce = state->nonce;
 	f->self->slot = f->slot;
@@ -297,16 +298,16 @@ static int fill_slot(struct hca_fabric *f, struct hca_member *me)
 	listen_by_number(f);
 	hca_service_start(f);
 	me->address = state->service.kind;
-	s->pid = me->pid;
-	s->start_time = me->start_time;
-	s->pid_ns = me->pid_ns;
-	s->net_ns = me->net_ns;
-	s->address = me->address;
-	s->process_fd = f->self_fd;
-	s->table_fd = f->table_fd;
-	s->memory_fd = hca_memory_fd();
-	s->memory_bits = hca_log2_64(hca_memory.bytes);
-	s->node = me->node;
+	hca_put(s->pid, me->pid);
+	hca_put(s->start_time, me->start_time);
+	hca_put(s->pid_ns, me->pid_ns);
+	hca_put(s->net_ns, me->net_ns);
+	hca_put(s->address, me->address);
+	hca_put(s->process_fd, f->self_fd);
+	hca_put(s->table_fd, f->table_fd);
+	hca_put(s->memory_fd, hca_memory_fd());
+	hca_put(s->memory_bits, hca_log2_64(hca_memory.bytes));
+	hca_put(s->node, me->node);
 	atomic_store(&s->phase, HCA_PRESENT);
 	return 0;
 }

@@ -196,6 +196,21 @@ static int map_segments(struct hca_peer *p, const struct hca_shm_slot *s)
 	return far;
 }
 
+/* Words of one member, if the generation is still the same after an acquire fence. */
+static void copy_slot(struct hca_shm_slot *to, const struct hca_shm_slot *from)
+{
+	hca_put(to->generation, hca_get(from->generation));
+	hca_put(to->pid, hca_get(from->pid));
+	hca_put(to->start_time, hca_get(from->start_time));
+	hca_put(to->pid_ns, hca_get(from->pid_ns));
+	hca_put(to->net_ns, hca_get(from->net_ns));
+	hca_put(to->address, hca_get(from->address));
+	hca_put(to->process_fd, hca_get(from->process_fd));
+	hca_put(to->table_fd, hca_get(from->table_fd));
+	hca_put(to->memory_fd, hca_get(from->memory_fd));
+	hca_put(to->memory_bits, hca_get(from->memory_bits));
+}
+
 static struct hca_peer *peer_new(struct hca_fabric *f, uint32_t slot)
 {
 	struct hca_shm_slot *s = &f->shm->slot[slot], copy;
@@ -209,7 +224,7 @@ static struct hca_peer *peer_new(struct hca_fabric *f, uint32_t slot)
 	p->generation = atomic_load(&s->generation);
 	if (atomic_load(&s->phase) != HCA_PRESENT)
 		goto fail;
-	memcpy(&copy, s, sizeof(copy));
+	copy_slot(&copy, s);
 	p->pid = copy.pid;
 	p->start_time = copy.start_time;
 	p->memory_bytes = 1ull << copy.memory_bits % 64;

@@ -76,14 +76,17 @@ unsigned char *hca_peer_map(struct hca_peer *p, uint64_t addr, uint64_t bytes);
  * Make the peer check its queue pairs (fault, overflow).  Threads that sleep on an
  * event of this queue pair's context or its queues are woken.
  */
-static inline void hca_peer_alert(struct hca_peer *p, const volatile struct hca_shm_qp *theirs)
+static inline void hca_peer_alert(struct hca_peer *p, const struct hca_shm_qp *theirs)
 {
 	unsigned i;
 
 	atomic_fetch_add(&p->shm->attention, 1);
-	for (i = 0; i < sizeof(theirs->wakeup) / sizeof(*theirs->wakeup); i++)
-		if (theirs->wakeup[i])
-			hca_wakeup_send_peer(p, theirs->wakeup[i]);
+	for (i = 0; i < sizeof(theirs->wakeup) / sizeof(*theirs->wakeup); i++) {
+		uint32_t wakeup = hca_get(theirs->wakeup[i]);
+
+		if (wakeup)
+			hca_wakeup_send_peer(p, wakeup);
+	}
 }
 
 /* hca_peer_alert without a wake-up, for events that the peer's program learns anyway. */

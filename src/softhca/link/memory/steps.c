@@ -84,7 +84,7 @@ int hca_find_range(struct hca_qp *qp, const struct ibv_send_wr *wr)
 
 	m->remote_count = 0;
 	/* A request that the peer's queue pair never answers is invalid. */
-	if (hca_is_answered(wr->opcode) && !*(const volatile uint32_t *)&c->shm->reads)
+	if (hca_is_answered(wr->opcode) && !hca_get(c->shm->reads))
 		return IBV_WC_REM_INV_REQ_ERR;
 	if (!(atomic_load_explicit(&c->shm->access, memory_order_relaxed) & need))
 		return IBV_WC_REM_INV_REQ_ERR;
