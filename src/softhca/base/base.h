@@ -93,7 +93,7 @@ static inline void hca_withdrawn(void)
 	atomic_thread_fence(memory_order_release);
 }
 
-/* Does this processor show its stores to others in program order, whoever made them? */
+/* Does this processor show stores to others in program order, the kernel's stores as well? */
 #if defined(__x86_64__) || defined(__i386__)
 enum { HCA_STORES_IN_ORDER = 1 };
 #else
