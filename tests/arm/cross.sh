@@ -15,9 +15,13 @@ machine=aarch64-linux-gnu
 script() {
 	printf '#!/bin/sh\n%s\n' "$2" >"bin/$1" && chmod +x "bin/$1"
 }
-for compiler in gcc gcc-12; do
-	script $machine-$compiler "exec $(command -v $machine-gcc) --sysroot='$root' \"\$@\""
+# The host's own compilers of other languages are of no use: theirs, or none.
+for compiler in gcc g++ gfortran; do
+	path=$(command -v $machine-$compiler) && script $machine-$compiler "exec $path --sysroot='$root' \"\$@\""
 done
+ac_cv_prog_CXX=$([ ! -e bin/$machine-g++ ] || echo $machine-g++)
+ac_cv_prog_FC=$([ ! -e bin/$machine-gfortran ] || echo $machine-gfortran)
+export ac_cv_prog_CXX ac_cv_prog_FC
 case $mpi in
 openmpi) flags="-I=/usr/lib/$machine/openmpi/include" libs=-lmpi ;;
 mpich) flags="-I=/usr/include/$machine/mpich" libs=-lmpich ;;

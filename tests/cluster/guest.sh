@@ -51,10 +51,13 @@ done
 # ---- ssh between the nodes, with keys that live as long as the run.
 mkdir -p /root/.ssh /etc/dropbear /usr/local/bin
 chmod 700 /root /root/.ssh
-cp /vc/key.pub /root/.ssh/authorized_keys
-cp /vc/key /root/.ssh/id_dropbear
-cp /vc/hostkey /etc/dropbear/hostkey
-chmod 600 /root/.ssh/* /etc/dropbear/hostkey
+# A machine without others has no key.
+[ ! -e /vc/key ] || {
+	cp /vc/key.pub /root/.ssh/authorized_keys
+	cp /vc/key /root/.ssh/id_dropbear
+	cp /vc/hostkey /etc/dropbear/hostkey
+	chmod 600 /root/.ssh/* /etc/dropbear/hostkey
+}
 cat >/usr/local/bin/ssh <<'S'
 #!/bin/sh
 # ssh, as far as MPI launchers need it: OpenSSH's options are dropped.
@@ -120,7 +123,7 @@ chmod 755 /run/shell
 echo /run/shell >>/etc/shells
 sed -i 's,^root:.*,root:x:0:0:root:/root:/run/shell,' /etc/passwd
 sed -i 's,^root:[!*]*:,root:x:,' /etc/shadow
-dropbear -r /etc/dropbear/hostkey -p 22 -s -R -P /run/dropbear.pid 2>/run/dropbear.log
+[ ! -e /vc/key ] || dropbear -r /etc/dropbear/hostkey -p 22 -s -R -P /run/dropbear.pid 2>/run/dropbear.log
 
 # ---- The job.
 echo >"/vc/ready.$id"

@@ -33,6 +33,18 @@ cd /newroot || give_up "no new root"
 mkdir -p proc sys dev run tmp vc
 mount -t tmpfs t run
 mount -t 9p -o rw,$nine,cache=none shared vc || give_up "no shared directory"
+# A directory of the host that is not in its root file system, in the same place.
+for word in $(cat /proc/cmdline); do
+	case $word in
+	vc.tree=/*)
+		tree=${word#vc.tree=}
+		mkdir -p /tree "/newroot$tree" /up/tu /up/tw
+		mount -t 9p -o ro,$nine,cache=loose tree /tree || give_up "no tree"
+		mount -t overlay -o lowerdir=/tree,upperdir=/up/tu,workdir=/up/tw tree "/newroot$tree" ||
+			give_up "no overlay of the tree"
+		;;
+	esac
+done
 umount /proc /sys
 mount -t proc p proc
 mount -t sysfs s sys

@@ -1,5 +1,6 @@
 /* data.c - every operation moves the right bytes and nothing else. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "conformance.h"
@@ -383,7 +384,7 @@ static void test_poll_memory(struct side *s)
 	buffer_swap(s, &b);
 	for (i = 0; i < ROUNDS; i++) {
 		size_t bytes = (size_t)(1 + i * 97 % 8192);
-		volatile unsigned char *last = b.at + bytes;
+		_Atomic unsigned char *last = (_Atomic unsigned char *)(b.at + bytes);
 		unsigned char mark = (unsigned char)(i % 255 + 1);
 
 		if (s->me == 0) {
@@ -401,13 +402,88 @@ static void test_poll_memory(struct side *s)
 
 			memset(b.at, 0, bytes + 1);
 			barrier(s);
-			while (*last != mark && goes_on(end))
+			while (atomic_load_explicit(last, memory_order_acquire) != mark && goes_on(end))
 				;
-			require_equal(*last, mark);
+			require_equal(atomic_load(last), mark);
 			check(b.at, (uint64_t)i, bytes, "before the last byte");
 		}
 		barrier(s);
 	}
+	end_free(&e);
+	buffer_free(s, &b);
+}
+
+/* ---- A read comes after the writes before it ------------------------------ */
+
+enum { CROSSINGS = 2000, LOG = 1 << 18, LOG_AT = 4096 };
+
+/* At the target: write one word, read the other one and note it. */
+static void cross_here(struct buffer *b)
+{
+	_Atomic uint64_t *theirs = (_Atomic uint64_t *)(void *)b->at;
+	_Atomic uint64_t *own = (_Atomic uint64_t *)(void *)(b->at + 64);
+	uint64_t *log = (uint64_t *)(void *)(b->at + LOG_AT), end = patience_end(), n;
+
+	for (n = 1; n < LOG && atomic_load(theirs) < CROSSINGS; n++) {
+		atomic_store(own, n);
+		log[n] = atomic_load(theirs);
+	}
+	while (atomic_load(theirs) < CROSSINGS && goes_on(end))
+		;
+}
+
+static void cross_there(struct end *e, struct buffer *b, uint64_t *seen)
+{
+	const uint64_t *got = (const uint64_t *)(const void *)(b->at + 64);
+
+	for (uint64_t i = 1; i <= CROSSINGS; i++) {
+		struct ibv_sge sge[2] = { sge_of(b, 0, 8), sge_of(b, 64, 8) };
+		struct ibv_send_wr read = write_wr(b, &sge[1], i), write = write_wr(b, &sge[0], i), *bad;
+
+		memcpy(b->at, &i, sizeof(i));
+		read.opcode = IBV_WR_RDMA_READ;
+		read.wr.rdma.remote_addr += 64;
+		write.send_flags = 0;
+		write.next = &read;
+		require_equal(ibv_post_send(e->qp, &write, &bad), 0);
+		wait_ok(e->cq);
+		seen[i] = *got;
+	}
+}
+
+/*
+ * One side writes a word and reads the other one, by RDMA; the other side writes that and reads the
+ * first.  One of them finds the other's word: a read that missed store v + 1 came after its write,
+ * so the load after that store finds the write.
+ */
+static void test_read_after_write(struct side *s)
+{
+	static uint64_t seen[CROSSINGS + 1];
+	struct buffer b = buffer_new(s, LOG_AT + LOG * sizeof(uint64_t), ACCESS_ALL);
+	const uint64_t *log = (const uint64_t *)(const void *)(b.at + LOG_AT);
+	struct ibv_sge all = sge_of(&b, LOG_AT, LOG * sizeof(uint64_t));
+	struct end e = end_new(s, NULL);
+	struct ibv_send_wr read;
+
+	memset(b.at, 0, b.bytes);
+	end_connect(s, &e);
+	buffer_swap(s, &b);
+	if (s->me == 0)
+		cross_here(&b);
+	else
+		cross_there(&e, &b, seen);
+	barrier(s);
+	if (s->me == 1) {
+		read = write_wr(&b, &all, 1);
+		read.opcode = IBV_WR_RDMA_READ;
+		read.wr.rdma.remote_addr += LOG_AT;
+		post(&e, read);
+		wait_ok(e.cq);
+		for (uint64_t i = 1; i <= CROSSINGS; i++)
+			if (seen[i] + 1 < LOG && log[seen[i] + 1])
+				require(log[seen[i] + 1] >= i);
+	}
+	barrier(s);
 	end_free(&e);
 	buffer_free(s, &b);
 }
@@ -482,6 +558,7 @@ const struct test data_tests[] = {
 	{ "inline", test_inline },
 	{ "inline_wraps", test_inline_wraps },
 	{ "poll_memory", test_poll_memory },
+	{ "read_after_write", test_read_after_write },
 	{ "loopback", test_loopback },
 	{ "iova", test_iova },
 	{ NULL, NULL },

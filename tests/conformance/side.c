@@ -82,7 +82,7 @@ void turn(unsigned *turns, uint64_t end_ns)
 
 bool goes_on(uint64_t end_ns)
 {
-	static unsigned turns;
+	static _Thread_local unsigned turns;
 
 	turn(&turns, end_ns);
 	return now_ns() < end_ns;

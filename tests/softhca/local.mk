@@ -27,6 +27,12 @@ conformance_sources = tests/conformance/conformance.h \
 	tests/conformance/memory.c
 tests_conformance_conformance_SOURCES = $(conformance_sources)
 tests_conformance_conformance_LDADD = $(SOFTHCA_KIT) $(POPT_LIBS)
+# The same list, with both sides as members of one process: for the thread sanitizer (tsan.sh).
+check_PROGRAMS += tests/softhca/members
+tests_softhca_members_SOURCES = $(conformance_sources) tests/softhca/members.c
+tests_softhca_members_LDADD = $(SOFTHCA_KIT) $(POPT_LIBS) -lpthread
+tests_softhca_members_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hca_segment_map,--wrap=hca_segment_view \
+	-Wl,--wrap=hca_segment_create_own,--wrap=munmap,--wrap=hca_join,--wrap=exit
 EXTRA_DIST += tests/softhca/conformance.sh tests/softhca/bad_input.sh tests/softhca/perftest.sh \
 	tests/softhca/pair-lib.sh tests/softhca/matrix.sh tests/softhca/matrix-list.sh tests/softhca/stacks.sh \
 	tests/conformance/rxe.txt
@@ -175,6 +181,7 @@ check-long: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_modul
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-adapters
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-net
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-cluster
+	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-arm
 	@test -n "$$LONG_SECONDS" || $(MAKE) $(AM_MAKEFLAGS) check-threads THREADS_ONLY=mpi
 	@test -n "$$LONG_SECONDS" || $(MAKE) $(AM_MAKEFLAGS) check-clang
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/softhca/long.sh

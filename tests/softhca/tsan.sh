@@ -2,7 +2,8 @@
 # make check-threads: libsofthca and the tests in which several threads, or
 # processes that die, use it, built with a thread sanitizer in tsan/.
 . "$srcdir/tests/tsan-lib.sh"
-build tests/softhca/threads tests/softhca/kill tests/softhca/served tests/conformance/conformance
+build tests/softhca/threads tests/softhca/kill tests/softhca/served tests/conformance/conformance \
+	tests/softhca/members
 SOFTHCA_EXPOSE=1
 SOFTHCA_FABRIC=tsan.$$
 export SOFTHCA_EXPOSE SOFTHCA_FABRIC
@@ -14,6 +15,14 @@ for spec in ideal rate=1GB/s,latency=5us; do
 	check tests/conformance/conformance --except longest	# 2 GiB in one message
 done
 unset SOFTHCA_SPEC
+# Two members in one process: each structure that processes share (src/softhca/ORDER.md).
+check tests/softhca/members --except longest
+check tests/softhca/members --arena --except longest
+few=$([ -n "${RG_LONG-}" ] || echo "--share 6 --seed ${RG_SEED:-1}")
+# shellcheck disable=SC2086 # words are meant
+SOFTHCA_COPY=bounce check tests/softhca/members $few --except longest
+# shellcheck disable=SC2086
+SOFTHCA_SPEC=rate=1GB/s,latency=5us check tests/softhca/members $few --except longest
 SOFTHCA_REMAP=never SOFTHCA_COPY=bounce check tests/softhca/threads 3000
 SOFTHCA_LINK=tcp check tests/softhca/threads 5000 net=lo
 check tests/softhca/served

@@ -27,7 +27,7 @@ struct membership {
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct membership *registry;
-unsigned hca_fabric_member;
+_Thread_local unsigned hca_fabric_member;
 
 static struct hca_fabric *membership_fabric(struct membership *m)
 {

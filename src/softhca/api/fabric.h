@@ -10,10 +10,10 @@
 #include "softhca/object/fabric.h"
 
 /*
- * A process is one member of a fabric, number 0.  A test may set this to act as one of several:
- * each has its own slot, table and engine, like a separate process.
+ * A process is one member of a fabric, number 0.  A test may set this, for a thread, to act as one
+ * of several: each has its own slot, table and engine, like a separate process.
  */
-extern unsigned hca_fabric_member;
+extern _Thread_local unsigned hca_fabric_member;
 
 /*
  * Find or join the fabric that cfg (NULL: the environment) names, and take a

@@ -79,7 +79,7 @@ static inline uint64_t hca_later(uint64_t a, uint64_t b)
 
 /*
  * A word of a description: an atomic word that needs no order of its own, since another word
- * publishes the description, or withdraws it.
+ * publishes the description, or withdraws it (ORDER.md).
  */
 #define hca_put(word, value) atomic_store_explicit(&(word), value, memory_order_relaxed)
 #define hca_get(word) atomic_load_explicit(&(word), memory_order_relaxed)
@@ -93,7 +93,7 @@ static inline void hca_withdrawn(void)
 	atomic_thread_fence(memory_order_release);
 }
 
-/* Does this processor show stores, also of several processors, to others in program order? */
+/* Does this processor show stores to others in program order, the kernel's stores as well? */
 #if defined(__x86_64__) || defined(__i386__)
 enum { HCA_STORES_IN_ORDER = 1 };
 #else

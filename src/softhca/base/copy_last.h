@@ -48,8 +48,11 @@ static inline void hca_copy_last_last(unsigned char *to, const unsigned char *fr
 					      memory_order_release);
 			return;
 		}
-		atomic_thread_fence(memory_order_release);
-		memcpy(last, &tail, sizeof(tail));
+		/* Its bytes may become visible one by one: the last of all says so. */
+		memcpy(last, &tail, sizeof(tail) - 1);
+		atomic_store_explicit((_Atomic unsigned char *)(to + n - 1),
+				      ((unsigned char *)&tail)[sizeof(tail) - 1],
+				      memory_order_release);
 	} else if (n == 4 && (uintptr_t)to % 4 == 0) {
 		uint32_t word;
 

@@ -17,8 +17,9 @@
  * time or is claimed by compare-and-swap, so that a process may die at any
  * instruction.  A reader checks every index and length that it reads and keeps
  * private copies of the checked values: a peer can corrupt data and connections, not
- * another process.  Words that another process may read while they change are atomic, and
- * set and read by hca_put and hca_get (base.h).
+ * another process.  ORDER.md lists the words that publish, and what they publish.  Words
+ * that another process may read while they change are atomic, and set and read by hca_put
+ * and hca_get (base.h).
  *
  * Positions are 32-bit counters that wrap; the slot is position & mask.
  */
