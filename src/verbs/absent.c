@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "verbs/sysfs.h"
 #include "verbs/vrb.h"
 
 enum { REASONS_MAX = 8, NAME_BYTES = IBV_SYSFS_NAME_MAX + 8 };
@@ -61,23 +62,6 @@ struct device {
 	char type;			/* digit of node_type */
 };
 
-/* The last part of a link's target; "" without one. */
-static void link_name(const char *path, char *name, size_t size)
-{
-	char target[PATH_MAX];
-	ssize_t n = readlink(path, target, sizeof(target) - 1);
-	const char *base;
-
-	*name = 0;
-	if (n <= 0)
-		return;
-	target[n] = 0;
-	base = strrchr(target, '/');
-	base = base ? base + 1 : target;
-	if (strlen(base) < size)
-		strcpy(name, base);
-}
-
 static bool line_read(const char *path, char *line, size_t size)
 {
 	FILE *f = fopen(path, "re");
@@ -114,9 +98,9 @@ static void device_read(const char *root, const char *name, struct device *d)
 
 	*d = (struct device){ .root = root, .name = name };
 	snprintf(path, sizeof(path), "%s/sys/class/infiniband/%s/device", root, name);
-	link_name(path, d->pci, sizeof(d->pci));
+	vrb_link_name(path, d->pci, sizeof(d->pci));
 	snprintf(path, sizeof(path), "%s/sys/class/infiniband/%s/device/driver", root, name);
-	link_name(path, d->driver, sizeof(d->driver));
+	vrb_link_name(path, d->driver, sizeof(d->driver));
 	snprintf(path, sizeof(path), "%s/sys/class/infiniband/%s/node_type", root, name);
 	if (line_read(path, line, sizeof(line)))
 		d->type = line[0];

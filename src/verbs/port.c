@@ -198,20 +198,10 @@ static void port_gid(struct ibv_context *context, struct vrb_port *port, int tab
 
 static void device_pci(const char *device, char *pci, size_t size)
 {
-	char path[PATH_MAX], target[PATH_MAX];
-	const char *base;
-	ssize_t n;
+	char path[PATH_MAX];
 
-	*pci = 0;
 	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device", device);
-	n = readlink(path, target, sizeof(target) - 1);
-	if (n <= 0)
-		return;
-	target[n] = 0;
-	base = strrchr(target, '/');
-	base = base ? base + 1 : target;
-	if (strlen(base) < size)
-		strcpy(pci, base);
+	vrb_link_name(path, pci, size);
 }
 
 static enum vrb_kind device_kind(struct ibv_device *device, const struct ibv_device_attr *attr)

@@ -67,3 +67,19 @@ bool vrb_sysfs_is_lag(const char *device, unsigned port)
 	snprintf(path, sizeof(path), "/sys/class/net/%s/bonding", netdev);
 	return access(path, F_OK) == 0;
 }
+
+void vrb_link_name(const char *path, char *name, size_t size)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlink(path, target, sizeof(target) - 1);
+	const char *base;
+
+	*name = 0;
+	if (n <= 0)
+		return;
+	target[n] = 0;
+	base = strrchr(target, '/');
+	base = base ? base + 1 : target;
+	if (strlen(base) < size)
+		memcpy(name, base, strlen(base) + 1);
+}

@@ -55,7 +55,7 @@ static void alone_why(const struct choice *c, const struct choice_port *port, un
 		snprintf(why, size, "%s of %s is of %s", same->name, h->name, layer_name(same));
 	else if (same && same->usable && !has_live_gid(same)) {
 		no_gid_why(same, gid, sizeof(gid));
-		snprintf(why, size, "%s of %s: %s", same->name, h->name, gid);
+		snprintf(why, size, "%s of %.40s: %s", same->name, h->name, gid);
 	} else if (same && same->usable && !choice_relation(port, same))
 		snprintf(why, size, port->link_layer == IBV_LINK_LAYER_ETHERNET ?
 			 "%s of %s has no GID of its kind" :
