@@ -59,6 +59,20 @@ static void wish_gid(struct vrb_tables *t, int index)
 	t->gids = kept;
 }
 
+/* The GID of an InfiniBand port that is wished; none: the caller's lines are held. */
+static void wish_infiniband_gid(const struct vrb_port *port, int index, struct vrb_tables *t)
+{
+	const struct vrb_port_wish wish = { .gid_index = index };
+	struct vrb_port own = *port;
+
+	if (index < 0 || index == port->gid_index)
+		return;
+	t->gids = vrb_port_configure(&own, &wish) == 0;
+	t->gid[0].index = (uint8_t)own.gid_index;
+	t->gid[0].type = own.gid_type;
+	memcpy(t->gid[0].raw, own.gid.raw, sizeof(t->gid[0].raw));
+}
+
 /* A port; of its tables, what the settings allow. */
 static int port_describe(const struct rail_settings *set, const struct vrb_port *port,
 			 struct choice_port *out)
@@ -85,6 +99,8 @@ static int port_describe(const struct rail_settings *set, const struct vrb_port 
 	wish_pkey(&out->tables, wish.pkey);
 	if (port->link_layer == IBV_LINK_LAYER_ETHERNET)
 		wish_gid(&out->tables, wish.gid_index);
+	else
+		wish_infiniband_gid(port, wish.gid_index, &out->tables);
 	return 0;
 }
 
