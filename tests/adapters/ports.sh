@@ -85,7 +85,7 @@ options="--pkey 8"
 none pkeys=8001 'soft0:1 is in no such partition (accepted: 0x8001)'
 options="--gid-index 3"
 none link=eth,gids=ip4.v2 'soft0:1 has no such GID (accepted: 0)'
-rails 1 link=ib+eth,gids=ip4.v2:ip4.v1:gap:ip6.v2 'soft0:2 of host0'
+rails 1 link=ib+eth,gids=ip4.v2:ip4.v1:gap:ip6.v2 'soft0:1 of host0'
 options="--gid-index auto;host1=soft0:1=3,1"
 rails 2 link=eth,gids=ip4.v2:ip4.v1:gap:ip6.v2/ip4.v2:alt4.v2:gap:alt4.v2 'RoCE v2 is routed'
 options="--gid-index 1,soft0:2=0;host1=0"
