@@ -39,6 +39,6 @@ script mpirun.$mpi "exit 1"
 PATH=$PWD/bin:$PATH
 export PATH
 [ -f Makefile ] || PKG_CONFIG_LIBDIR="$root/usr/lib/$machine/pkgconfig:$root/usr/share/pkgconfig" \
-	ac_cv_path_HELP2MAN= "$top/configure" --host=$machine --with-mpi="$mpi" --disable-dependency-tracking \
+	ac_cv_path_HELP2MAN= "$top/configure" --host=$machine --with-mpi="$mpi" \
 	PKG_CONFIG="$(command -v pkg-config)" >configure.out 2>&1 || { tail -n 20 configure.out; exit 1; }
 make -s -j"$(nproc)" >make.out 2>&1 && make -s -j"$(nproc)" check TESTS= >>make.out 2>&1 || { tail -n 20 make.out; exit 1; }

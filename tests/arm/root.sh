@@ -82,6 +82,7 @@ make_kernel() {
 	[ -n "$name" ] || lacks "no package $1 in $suite"
 	cd "$debs" && fetch apt-get -qq download "$name" && cd - >/dev/null || exit 99
 	unpack
+	[ -e "$root/lib" ] || ln -s usr/lib "$root/lib"		# a merged /usr
 }
 
 case $what in

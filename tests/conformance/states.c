@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "conformance.h"
 
@@ -371,7 +372,7 @@ static void test_device_limits(struct side *s)
 
 static void test_registrations(struct side *s)
 {
-	size_t page = 4096;
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	char *hole = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			  0);
 	struct ibv_mr *mr, *twice;

@@ -24,7 +24,7 @@
 #include "softhca/link/memory/peer.h"
 #include "softhca/object/qp.h"
 
-enum { BIG = 3 << 20, PAGE = 4096 };
+enum { BIG = 3 << 20, PAGE = 65536 };	/* a multiple of every kernel's */
 
 static void deny_copying(void)
 {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "softhca/base/base.h"
 #include "softhca/base/heap.h"
@@ -82,7 +83,11 @@ void hca_heap_free(struct hca_heap *h, uint32_t line, size_t bytes)
 		h->free[class].line = grown;
 		h->free[class].room = room;
 	}
-	if (size >= HCA_PAGE)		/* the pages go back to the system */
+	/*
+	 * The pages go back to the system.  It rounds the length up to whole pages: a piece of less
+	 * than one, where pages are large, has neighbours there.
+	 */
+	if (size >= HCA_PAGE && size >= (size_t)sysconf(_SC_PAGESIZE))
 		madvise(h->base + (uint64_t)line * HCA_LINE, size, MADV_REMOVE);
 	h->free[class].line[h->free[class].count++] = line;
 }
