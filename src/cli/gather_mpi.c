@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/end_together.h"
+#include "mpi/abi/endpoints_stay.h"
 #include "cli/gather_mpi.h"
 
 enum { TAG = 1, STEP = 1 << 16 };
@@ -79,7 +79,8 @@ int main(int argc, char **argv)
 		gather(rank, size, text, bytes);
 		free(text);
 	}
-	end_together();
+	MPI_Barrier(MPI_COMM_WORLD);
+	endpoints_stay();
 	MPI_Finalize();
 	return wrong ? GATHER_OTHER_JOB : fflush(stdout) ? GATHER_NO_MEMORY : 0;
 }

@@ -37,12 +37,12 @@ tests_cli_test_run_why_LDADD = librg-topo.la librg-railmpi-rows.la librg-util.la
 pkglibexec_PROGRAMS =
 if MPI_OPENMPI
 pkglibexec_PROGRAMS += src/cli/railgauge-gather-openmpi
-src_cli_railgauge_gather_openmpi_SOURCES = src/cli/end_together.h src/cli/gather_mpi.c src/cli/gather_mpi.h
+src_cli_railgauge_gather_openmpi_SOURCES = src/mpi/abi/endpoints_stay.h src/cli/gather_mpi.c src/cli/gather_mpi.h
 src_cli_railgauge_gather_openmpi_LDADD = $(MPI_LIBS)
 endif
 if MPI_MPICH
 pkglibexec_PROGRAMS += src/cli/railgauge-gather-mpich
-src_cli_railgauge_gather_mpich_SOURCES = src/cli/end_together.h src/cli/gather_mpi.c src/cli/gather_mpi.h
+src_cli_railgauge_gather_mpich_SOURCES = src/mpi/abi/endpoints_stay.h src/cli/gather_mpi.c src/cli/gather_mpi.h
 src_cli_railgauge_gather_mpich_LDADD = $(MPI_LIBS)
 endif
 if HAVE_CMOCKA

@@ -1,7 +1,7 @@
 # ---- src/mpi: librailmpi, one build per MPI library -------------------------------
 railmpi_sources = \
 	src/mpi/abi/abi.h src/mpi/abi/args.h src/mpi/abi/bypass.c src/mpi/abi/bypass.h \
-	src/mpi/abi/dispatch.h src/mpi/abi/extensions.c \
+	src/mpi/abi/dispatch.h src/mpi/abi/endpoints_stay.h src/mpi/abi/extensions.c \
 	src/mpi/abi/fortran.c src/mpi/abi/fortran.h src/mpi/abi/loaded.c src/mpi/abi/loaded.h \
 	src/mpi/abi/native.c src/mpi/abi/native.h \
 	src/mpi/coll/allgather.c src/mpi/coll/allreduce.c src/mpi/coll/alltoall.c \

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/end_together.h"
+#include "mpi/abi/endpoints_stay.h"
 
 int main(int argc, char **argv)
 {
@@ -22,7 +22,8 @@ int main(int argc, char **argv)
 	gethostname(host, sizeof(host) - 1);
 	printf("%s: rank %d of %d, %d on this host, sum %d\n", host, rank, ranks, together, sum);
 	MPI_Comm_free(&node);
-	end_together();
+	MPI_Barrier(MPI_COMM_WORLD);
+	endpoints_stay();
 	MPI_Finalize();
 	return 0;
 }

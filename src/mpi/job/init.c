@@ -2,13 +2,13 @@
  * init.c - MPI_Init and MPI_Finalize, constructors of communicators, and MPI_Alloc_mem, which
  * returns memory that is registered with every rail.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mpi/abi/bypass.h"
+#include "mpi/abi/endpoints_stay.h"
 #include "mpi/abi/native.h"
 #include "mpi/comm/comm.h"
 #include "mpi/comm/comm_table.h"
@@ -24,47 +24,21 @@
 
 /* ---- Init and Finalize ---------------------------------------------------------------------- */
 
-/*
- * MPICH's ch4:ucx before 4.2 waits in MPI_Finalize until UCX has closed each endpoint, which may
- * want an answer of the peer's.  A peer whose own endpoints are closed waits for the process manager
- * meanwhile and answers no peer (pmodels/mpich pull request 6596): now and then a rank hangs.
- * After a barrier in MPI_Finalize no receive waits for anything any more.  So the endpoints need
- * not be closed one by one, and go with their worker.
- */
-#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
-static bool ending;
-
-__attribute__((visibility("default"))) void *ucp_disconnect_nb(void *ep);
-
-/* In front of UCX's; NULL is its UCS_OK: done. */
-void *ucp_disconnect_nb(void *ep)
-{
-	void *(*next)(void *);
-
-	if (ending)
-		return NULL;
-	*(void **)&next = dlsym(RTLD_NEXT, "ucp_disconnect_nb");
-	return next ? next(ep) : NULL;
-}
-
 /* Called by all ranks; no receive of another rank waits when it returns. */
 static void end_together(void)
 {
 	MPI_Group all;
 	MPI_Comm comm;		/* free of the program's receives and attributes */
 
+	if (!ENDPOINTS_STAY)
+		return;
 	native.Comm_group(MPI_COMM_WORLD, &all);
 	native.Comm_create(MPI_COMM_WORLD, all, &comm);
 	native.Group_free(&all);
 	native.Barrier(comm);
 	native.Comm_free(&comm);
-	ending = true;
+	endpoints_stay();
 }
-#else
-static void end_together(void)
-{
-}
-#endif
 
 static void layer_end(void)
 {
