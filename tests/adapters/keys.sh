@@ -50,7 +50,7 @@ export RANKS_PER_HOST
 on qps=9 4 ./pt2pt/rg_bw --validate --over stripe --sizes 64:256K --time-cap 20ms --iterations 100
 row "qps=9, 4 ranks" rg_bw
 expect "qps=9, 4 ranks" passes
-expect "... the arithmetic, from each host" [ "$(grep -c 'soft0 has 9 queue pairs; 2 ranks here, each with 2 peers x 2 rails x 2 and 1 for datagrams, would take 18: ' "$err")" -eq 2 ]
+expect "... the arithmetic, from each host" [ "$(grep -c 'soft0 has 9 queue pairs; 2 ranks here, each with 2 peers x 4 and 1 for datagrams, would take 18: ' "$err")" -eq 2 ]
 unset RANKS_PER_HOST
 drawn 2 pkeys=0001 || finish
 # Nothing answers: a line after 5 s, and the end after a minute, for which RG_LONG=1 waits.

@@ -4,6 +4,7 @@
 #include "rail/open/rail_ctx.h"
 #include "rail/peer/endpoint_info.h"
 #include "rail/peer/peer.h"
+#include "rail/plan.h"
 #include "rail/programs.h"
 #include "util/err.h"
 #include "verbs/vrb.h"
@@ -52,18 +53,26 @@ static unsigned rails_of(const struct rail_ctx *ctx, int adapter)
 	return rails;
 }
 
+/* The upper bound of `railgauge topo --ranks`, of the rails on an adapter. */
+static unsigned pairs_of_peer(const struct rail_ctx *ctx, int adapter)
+{
+	const struct rail_plan_peer peer = { .ranks = ctx->cfg.peer_count, .rails = rails_of(ctx, adapter),
+					     .qps = (uint32_t)ctx->settings.qps };
+
+	return rail_plan_most(&peer).queue_pairs;
+}
+
 static void queue_pairs_check(const struct rail_ctx *ctx, int adapter, unsigned peers)
 {
 	const struct vrb_adapter *a = &ctx->adapter[adapter];
-	const unsigned ranks = ranks_here(ctx), rails = rails_of(ctx, adapter);
-	const unsigned lanes = 1 + (unsigned)ctx->settings.qps;
-	const uint64_t most = (uint64_t)ranks * ((uint64_t)peers * rails * lanes + 1);
+	const unsigned ranks = ranks_here(ctx), pairs = pairs_of_peer(ctx, adapter);
+	const uint64_t most = (uint64_t)ranks * ((uint64_t)peers * pairs + 1);
 
 	if (a->attr.max_qp > 0 && most > (uint64_t)a->attr.max_qp)
-		rg_warn("%s has %d queue pairs; %u ranks here, each with %u peers x %u rails x %u and 1 for "
-			"datagrams, would take %llu: connections beyond fail (fewer ranks a node, --rails, "
-			"--qps)", ibv_get_device_name(a->context->device), a->attr.max_qp, ranks, peers,
-			rails, lanes, (unsigned long long)most);
+		rg_warn("%s has %d queue pairs; %u ranks here, each with %u peers x %u and 1 for datagrams, "
+			"would take %llu: connections beyond fail (fewer ranks a node, --rails, --qps)",
+			ibv_get_device_name(a->context->device), a->attr.max_qp, ranks, peers, pairs,
+			(unsigned long long)most);
 }
 
 int rail_limits_check(struct rail_ctx *ctx)
