@@ -203,8 +203,8 @@ static void take_choice(struct op *op)
 	}
 	if (scheme == SCHEME_TURNS)
 		take_turn(op);
-	else if (scheme != SCHEME_HALVES)
-		move_by_one_end(op, scheme == SCHEME_READ);
+	else if (scheme == SCHEME_READ)
+		move_by_one_end(op, true);
 }
 
 /*

@@ -3,18 +3,6 @@
 
 #include "rail/message/scheme.h"
 
-const char *const rail_scheme_names[RAIL_SCHEMES] = {
-	[SCHEME_READ] = "read",
-	[SCHEME_HALVES] = "halves",
-	[SCHEME_TURNS] = "turns",
-	[SCHEME_WRITE] = "write",
-};
-
-const char *const rail_load_names[RAIL_LOADS] = {
-	[LOAD_ALONE] = "alone",
-	[LOAD_QUEUED] = "queued",
-};
-
 /*
  * A batch is measured as a whole: one message, or several that queue, whose copies overlap.  A short
  * batch of the latter shows what this end does and hides what the other end still has to do, so it
@@ -52,11 +40,6 @@ unsigned rail_scheme_class(uint64_t bytes)
 	while (c < SCHEME_CLASSES - 1 && bytes > SCHEME_FIRST_BYTES << c)
 		c++;
 	return c;
-}
-
-uint64_t rail_scheme_limit(unsigned class_index)
-{
-	return class_index < SCHEME_CLASSES - 1 ? SCHEME_FIRST_BYTES << class_index : UINT64_MAX;
 }
 
 /* A read needs neither an answer nor the other end's time: the safe one where messages are small. */
@@ -251,18 +234,4 @@ void rail_scheme_forget(struct rail_schemes *schemes)
 	for (int load = 0; load < RAIL_LOADS; load++)
 		for (int c = 0; c < SCHEME_CLASSES; c++)
 			schemes->cell[load][c].begun_ns = 0;
-}
-
-void rail_scheme_give(struct rail_scheme_cell *cell, const uint32_t cost_ns[RAIL_SCHEMES])
-{
-	cell->racing = 0;
-	for (int s = 0; s < RAIL_SCHEMES; s++) {
-		cell->samples[s] = cost_ns[s] > 0;
-		cell->sample_ns[s][0] = cost_ns[s];
-		cell->racing |= (uint8_t)((cost_ns[s] > 0) << s);
-	}
-	if (!cell->racing)
-		return;
-	cell->given = true;
-	settle(cell);
 }

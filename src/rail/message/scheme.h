@@ -28,7 +28,6 @@ enum rail_scheme {
 	SCHEME_READ,			/* the receiver copies all */
 	SCHEME_HALVES,			/* each end copies half */
 	SCHEME_TURNS,			/* of queued messages each end copies every second */
-	SCHEME_WRITE,			/* the sender copies all */
 	RAIL_SCHEMES,
 };
 
@@ -52,7 +51,7 @@ struct rail_scheme_cell {
 	uint8_t samples[RAIL_SCHEMES];
 	uint8_t racing;			/* schemes that are still compared, bits */
 	uint8_t assumed, scheme;	/* at first; now */
-	bool settled, given;		/* given: by rail_scheme_give */
+	bool settled;
 	uint8_t passed;			/* messages of this scheme before the batch, to a limit */
 	uint32_t done;			/* messages that have ended since the batch began */
 	uint64_t begun_ns, ended_ns;	/* the batch, 0: none; its last message so far */
@@ -65,9 +64,8 @@ struct rail_schemes {
 
 void rail_scheme_init(struct rail_schemes *schemes);
 
-/* The class of a size; the largest size of a class, UINT64_MAX for the last. */
+/* The class of a size. */
 unsigned rail_scheme_class(uint64_t bytes);
-uint64_t rail_scheme_limit(unsigned class_index);
 
 static inline struct rail_scheme_cell *rail_scheme_cell(struct rail_schemes *schemes, uint64_t bytes,
 							enum rail_load load)
@@ -92,11 +90,5 @@ void rail_scheme_forget(struct rail_schemes *schemes);
 
 /* The cost of a message, nanoseconds: the lower median of the samples; 0: none. */
 uint32_t rail_scheme_cost(const struct rail_scheme_cell *cell, enum rail_scheme scheme);
-/* Costs that are given instead of measured (0: not known): the cheapest, from now on. */
-void rail_scheme_give(struct rail_scheme_cell *cell, const uint32_t cost_ns[RAIL_SCHEMES]);
-
-/* Words for people and files. */
-extern const char *const rail_scheme_names[RAIL_SCHEMES];
-extern const char *const rail_load_names[RAIL_LOADS];
 
 #endif
