@@ -6,8 +6,8 @@
 
 /*
  * Open the report and the file of samples; each replaces a file of its kind in one step, after its
- * first line has been written, with the rows that --continue keeps.  Other files stay, without --overwrite.  0 or -errno after one error
- * line; then no file has changed.
+ * first line has been written, with the rows that --continue keeps.  Other files stay, without
+ * --overwrite.  0 or -errno after one error line; then no file has changed.
  */
 int outputs_open(struct bench_job *job, struct report_table *table, json_t *run);
 

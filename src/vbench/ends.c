@@ -156,7 +156,7 @@ int vb_open(const struct bench *b, int rails)
 	return rc;
 }
 
-/* One rank that may not poll memory is enough: both ends of a pair take the same way. */
+/* Both ends of a pair take the same way: a rank that may not poll memory decides for all. */
 int vb_agree(MPI_Comm all)
 {
 	int ends_last = vb.ends_last;

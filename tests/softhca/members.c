@@ -55,7 +55,7 @@ static ino_t ino_of(int fd)
 	return fstat(fd, &st) ? 0 : st.st_ino;
 }
 
-/* One more user of a mapping with all these bytes; NULL: there is none. */
+/* A mapping with all these bytes gets another user; NULL: there is none. */
 static void *mapping_share(ino_t ino, uint64_t bytes)
 {
 	for (unsigned i = 0; i < sizeof(mapping) / sizeof(*mapping); i++)

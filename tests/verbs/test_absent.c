@@ -136,7 +136,7 @@ static void test_unlisted(void **state)
 	     "device for it (modprobe ib_uverbs); usnic_0: usNIC, which carries datagrams only");
 }
 
-/* One line, whatever their number. */
+/* Devices share a line, however many they are. */
 static void test_line(void **state)
 {
 	struct vrb_ports ports;

@@ -260,7 +260,7 @@ static uint32_t most_that_fit(const struct trial *t, unsigned h, uint32_t set)
 	return taken;
 }
 
-/* One rail: its ports, which must have GIDs and a P_Key in common. */
+/* The ports of a rail, which must have GIDs and a P_Key in common. */
 static void rail_add(struct trial *t, unsigned ref, unsigned p, uint8_t (*at)[CHOICE_PORTS])
 {
 	struct choice *c = t->c;

@@ -48,7 +48,7 @@ static inline void hca_copy_last_last(unsigned char *to, const unsigned char *fr
 					      memory_order_release);
 			return;
 		}
-		/* Its bytes may become visible one by one: the last of all says so. */
+		/* Bytes of the tail may become visible one by one; the last one is stored last. */
 		memcpy(last, &tail, sizeof(tail) - 1);
 		atomic_store_explicit((_Atomic unsigned char *)(to + n - 1),
 				      ((unsigned char *)&tail)[sizeof(tail) - 1],
