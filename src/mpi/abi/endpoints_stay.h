@@ -13,7 +13,9 @@
 #ifndef MPI_ENDPOINTS_STAY_H
 #define MPI_ENDPOINTS_STAY_H
 
-#include <mpi.h>
+#ifndef MPI_VERSION
+#error "mpi.h comes before: the layer includes it with a visibility of its own (native.h)"
+#endif
 
 #if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
 #define ENDPOINTS_STAY 1

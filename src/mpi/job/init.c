@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "mpi/abi/bypass.h"
-#include "mpi/abi/endpoints_stay.h"
 #include "mpi/abi/native.h"
+#include "mpi/abi/endpoints_stay.h"
 #include "mpi/comm/comm.h"
 #include "mpi/comm/comm_table.h"
 #include "mpi/job/launched.h"
