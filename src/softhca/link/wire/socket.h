@@ -39,7 +39,7 @@ int hca_socket_raise(int fd);
 void hca_socket_room(int fd, int bytes);
 /*
  * Bound what the kernel takes before it can be sent to what the connection carries in so many
- * nanoseconds: bytes of the program's that come later wait behind it.
+ * nanoseconds: later bytes of the program wait for these.
  */
 void hca_socket_bound_unsent(int fd, uint64_t ns);
 /*

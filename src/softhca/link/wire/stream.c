@@ -16,7 +16,7 @@ enum { LONG = 16384 };
 /* A read goes so far beyond a long payload: over its tail and the next header. */
 enum { BEYOND = HCA_STREAM_TAIL + HCA_FRAME_BYTES };
 /*
- * Acknowledgements wait behind what the kernel has taken: without a bound, megabytes, a tenth of a
+ * Acknowledgements leave after what the kernel has taken: without a bound, megabytes, a tenth of a
  * second at 250 Mbit/s.
  */
 #define UNSENT_NS 4000000u
