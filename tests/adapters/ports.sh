@@ -61,6 +61,19 @@ rails 2 link=eth,gids=ll.v2 'rail 0 .* has link-local GIDs alone'
 none link=eth,gids=ip4.v2! 'no address handle can be made from its GIDs (No route to host)'
 none link=eth,gids=ip4.v1/ip4.v2 'soft0:1 of host1 has no GID of its kind'
 
+# Cables of one network that are crossed, and what stays when nothing passes.
+rails 2 reach=0/soft0:1-1/soft0:1+0/soft0:2-1/soft0:2,link=ib 'soft0:1 (LID 1, .* of host0 meets soft0:2 of host1'
+rails 2 reach=0/soft0:1-1/soft0:1,gids=ip4.v2 'to soft0:1 (LID 0, GID ::ffff:10.0.0.2) there: are cables crossed'
+rails 3 link=ib,ports=3,reach=0/soft0:1-1/soft0:1+0/soft0:1-1/soft0:2 'soft0:1 .* of host0 meets soft0:3 of host1'
+rails 1 link=ib,reach=0/soft0:2-1/soft0:1+0/soft0:2-1/soft0:2 \
+	'soft0:2 of host0 and another port are left out: nothing passes between soft0:2 (LID 2, GID fe80::'
+none link=ib,reach=0/soft0:1-1/soft0:1+0/soft0:1-1/soft0:2+0/soft0:2-1/soft0:1+0/soft0:2-1/soft0:2 \
+	'soft0:1 of host0: nothing passes between soft0:1 (LID 1, '
+ranks=4
+rails 2 link=ib,reach=0/soft0:1-2/soft0:1+0/soft0:2-2/soft0:2+1/soft0:1-2/soft0:1+1/soft0:2-2/soft0:2+3/soft0:1-2/soft0:1+3/soft0:2-2/soft0:2 \
+	'soft0:1 .* of host0 meets soft0:2 of host2'
+ranks=
+
 # P_Keys: the first that all have, one end of each pair a full member.
 rails 2 pkeys=7fff:8001/ffff:8002:8001
 rails 2 pkeys=8002:8001/8003:8001

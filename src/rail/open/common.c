@@ -10,26 +10,19 @@
 
 #include "rail/open/common.h"
 #include "rail/open/options.h"
-#include "rail/open/port_choice.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/open/wanted.h"
 #include "rail/rail.h"
 #include "util/err.h"
 #include "verbs/vrb.h"
 
-#define LIST_MAGIC 0x3130737472706772ull	/* "rgprts01" */
+#define LIST_MAGIC 0x3230737472706772ull	/* "rgprts02" */
 
 /* The head of a list on the wire; `count` ports follow. */
 struct list_head {
 	uint64_t magic;
 	char host[64];
 	uint32_t named, count;
-};
-
-struct rail_hosts {
-	unsigned hosts, mine;
-	struct choice_host **host;
-	struct choice choice;
 };
 
 static size_t list_bytes(unsigned ports)
@@ -249,6 +242,33 @@ void rail_hosts_close(struct rail_hosts *h)
 	free(h);
 }
 
+/* ---- Datagrams that are lost ----------------------------------------------------- */
+
+/* Rails of the reference host as bits of its ports. */
+static uint32_t ports_of(const struct rail_hosts *h, uint32_t rails)
+{
+	uint32_t ports = 0;
+
+	for (unsigned r = 0; r < h->choice.rails; r++)
+		ports |= (rails >> r & 1) << h->choice.end[h->choice.ref][r].port;
+	return ports;
+}
+
+bool rail_hosts_lose(struct rail_hosts *h, const uint32_t (*lost)[RAIL_MAX])
+{
+	uint32_t found = 0;
+
+	for (unsigned i = 0; i < h->hosts; i++)
+		for (unsigned r = 0; r < h->choice.rails && i != h->choice.ref; r++) {
+			uint32_t *known = &h->host[i]->port[h->choice.end[i][r].port].lost;
+			const uint32_t ports = ports_of(h, lost[i][r]);
+
+			found |= ports & ~*known;
+			*known |= ports;
+		}
+	return found != 0;
+}
+
 /* ---- Address handles ------------------------------------------------------------ */
 
 static const struct choice_port *end_of(const struct rail_hosts *h, unsigned host, unsigned rail,
@@ -322,6 +342,24 @@ static bool any_lag(const struct rail_hosts *h)
 	return false;
 }
 
+struct vrb_port *rail_hosts_port(const struct rail_hosts *h, const struct vrb_ports *ports, unsigned rail)
+{
+	const struct vrb_gid *gid;
+
+	return rail_port_named(ports, end_of(h, h->mine, rail, &gid)->name);
+}
+
+void rail_hosts_port_use(const struct rail_hosts *h, unsigned rail, struct vrb_port *port)
+{
+	const struct vrb_gid *gid;
+	const struct choice_port *p = end_of(h, h->mine, rail, &gid);
+
+	if (port->link_layer == IBV_LINK_LAYER_ETHERNET)
+		vrb_port_use_gid(port, gid);
+	port->pkey_index = p->tables.pkey[h->choice.end[h->mine][rail].pkey].index;
+	subnet_set(h, rail, port);
+}
+
 int rail_common_select(struct rail_ctx *ctx)
 {
 	const struct rail_hosts *h = ctx->cfg.hosts;
@@ -329,8 +367,7 @@ int rail_common_select(struct rail_ctx *ctx)
 	for (unsigned rail = 0; rail < h->choice.rails; rail++) {
 		const struct vrb_gid *gid;
 		const struct choice_port *p = end_of(h, h->mine, rail, &gid);
-		const uint8_t key = h->choice.end[h->mine][rail].pkey;
-		struct vrb_port *port = rail_port_named(&ctx->ports, p->name);
+		struct vrb_port *port = rail_hosts_port(h, &ctx->ports, rail);
 		int rc;
 
 		if (!port || port->state != IBV_PORT_ACTIVE) {
@@ -341,10 +378,7 @@ int rail_common_select(struct rail_ctx *ctx)
 		rc = rail_select_port(ctx, port);
 		if (rc)
 			return rc;
-		if (port->link_layer == IBV_LINK_LAYER_ETHERNET)
-			vrb_port_use_gid(port, gid);
-		port->pkey_index = p->tables.pkey[key].index;
-		subnet_set(h, rail, port);
+		rail_hosts_port_use(h, rail, port);
 	}
 	ctx->lag = any_lag(h);
 	ctx->cfg.hosts = NULL;
