@@ -167,7 +167,7 @@ static void test_lost(void **state)
 	is_rails(3, 2);
 	is_end(0, 0, 1);
 	is_end(1, 0, 2);
-	says("mlx5_0:1 of node0 and 2 more ports are left out: nothing passes between mlx5_0:1 (LID 0, GID "
+	says("mlx5_0:1 of node0 and another port are left out: nothing passes between mlx5_0:1 (LID 0, GID "
 	     "::1:0:0:0:1) and mlx5_0:1 (LID 10, GID ::1:0:0:0:11) of node1: check cables");
 	/* Nor does any other. */
 	for (unsigned p = 0; p < 3; p++)
