@@ -86,6 +86,20 @@ none pkeys=8001/0001 'no partition key in common with host2, with a full member 
 rails 2 pkeys=8001:8002/0001:8002
 ranks=
 
+# Ranks of one host are a pair, too, if they use its ports.
+ranks=4 options="--intranode rails" RANKS_PER_HOST=2
+export RANKS_PER_HOST
+none pkeys=0001/8001 'no partition key in common with host0, .* one host (--intranode memory)'
+none pkeys=8001/0001 'no partition key in common with host1, .* one host (--intranode memory)'
+rails 2 pkeys=0001:8002/8001:8002
+RANKS_PER_HOST=4
+rails 2 pkeys=0001:8002
+none pkeys=0001 'no partition key in common with host0, .* one host (--intranode memory)'
+options=
+rails 2 pkeys=0001
+unset RANKS_PER_HOST
+ranks=
+
 # Named ports are rails in the order of their names.
 options="--rails soft0:2;host1=soft0:1"
 rails 1 link=eth 'RoCE v2 is routed'

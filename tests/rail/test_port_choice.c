@@ -352,6 +352,21 @@ static void test_pkeys(void **state)
 	pkeys_set(0, 0x7fff, 0x8002);
 	is_rails(1, 1);
 	is_pkey(0, 0x8002);
+	/* Processes of a host that meet over its ports are pairs, too. */
+	pkeys_set(0, 0x0001, 0x8002);
+	pkeys_set(1, 0x8001, 0x8002);
+	is_rails(2, 1);
+	is_pkey(0, 0x0001);
+	host[0].meets = 1;
+	is_rails(2, 1);
+	is_pkey(0, 0x8002);
+	is_pkey(1, 0x8002);
+	pkeys_set(0, 0x0001, 0);
+	assert_int_equal(choose(2), -ENODEV);
+	assert_non_null(strstr(choice.why, "also of ranks of one host (--intranode memory)"));
+	host[0].meets = 0;
+	host[1].meets = 1;
+	is_rails(2, 1);
 }
 
 static void test_named(void **state)

@@ -40,6 +40,15 @@ static bool is_lowest(int rank)
 	return world_node_of[rank] == (unsigned)rank;
 }
 
+static unsigned ranks_here(void)
+{
+	unsigned n = 0;
+
+	for (int r = 0; r < layer.world_size; r++)
+		n += world_node_of[r] == world_node_of[layer.world_rank];
+	return n;
+}
+
 static int lists_begin(struct lists *l)
 {
 	const size_t ranks = (size_t)layer.world_size;
@@ -53,7 +62,7 @@ static int lists_begin(struct lists *l)
 		rc = -ENOMEM;
 		rg_error("no memory for the ports of %d ranks", layer.world_size);
 	} else if (is_lowest(layer.world_rank)) {
-		rc = rail_hosts_list(&world_settings.rail, &l->mine, &l->mine_bytes);
+		rc = rail_hosts_list(&world_settings.rail, ranks_here(), &l->mine, &l->mine_bytes);
 	}
 	return agree(rc);
 }

@@ -22,7 +22,7 @@
 struct list_head {
 	uint64_t magic;
 	char host[64];
-	uint32_t named, count;
+	uint32_t named, count, meets, pad;
 };
 
 static size_t list_bytes(unsigned ports)
@@ -141,7 +141,7 @@ static int host_describe(const struct rail_settings *set, struct vrb_ports *port
 	return rc ? rc : wishes_check(set, ports, host);
 }
 
-int rail_hosts_list(const struct rail_settings *set, void **list, size_t *bytes)
+int rail_hosts_list(const struct rail_settings *set, unsigned processes, void **list, size_t *bytes)
 {
 	struct choice_host *host = calloc(1, sizeof(*host));
 	struct vrb_ports ports = { 0 };
@@ -153,8 +153,10 @@ int rail_hosts_list(const struct rail_settings *set, void **list, size_t *bytes)
 	if (!rc)
 		head = calloc(1, list_bytes(host->count));
 	if (head) {
-		*head = (struct list_head){ .magic = LIST_MAGIC, .named = host->named,
-					    .count = host->count };
+		*head = (struct list_head){
+			.magic = LIST_MAGIC, .named = host->named, .count = host->count,
+			.meets = processes > 1 && set->intranode == RAIL_INTRANODE_HCA,
+		};
 		memcpy(head->host, host->name, sizeof(head->host));
 		memcpy(head + 1, host->port, host->count * sizeof(host->port[0]));
 		*list = head;
@@ -182,6 +184,7 @@ static int host_read(const void *list, size_t bytes, struct choice_host *out)
 		return -EPROTO;
 	memcpy(out->name, head.host, sizeof(out->name) - 1);
 	out->named = head.named;
+	out->meets = head.meets;
 	out->count = head.count;
 	memcpy(out->port, (const char *)list + sizeof(head), head.count * sizeof(out->port[0]));
 	return 0;

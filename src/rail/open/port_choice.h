@@ -47,6 +47,7 @@ struct choice_port {
 struct choice_host {
 	char name[64];
 	uint32_t named;			/* --rails names its ports */
+	uint32_t meets;			/* its processes reach each other over the rails, too */
 	uint32_t count;
 	struct choice_port port[CHOICE_PORTS];	/* in PCI order, or that of the names */
 };
@@ -108,7 +109,10 @@ void choice_match(const struct choice *c, const uint32_t *set, unsigned ref, uns
 		  uint8_t at[CHOICE_PORTS]);
 /* A GID for each end of a rail; false, with the host that has none. */
 bool choice_gids(struct choice *c, unsigned rail, unsigned *without);
-/* The first P_Key that all have, no two ends as limited members; false, with a host without it. */
+/*
+ * The first P_Key that all have, no two ends as limited members, nor one of a host that meets; false,
+ * with a host without it.
+ */
 bool choice_pkeys(struct choice *c, unsigned rail, unsigned *without);
 
 /* ---- port_choice_text.c ---- */

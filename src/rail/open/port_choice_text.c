@@ -124,7 +124,8 @@ static void why_text(const struct choice *c, unsigned h, unsigned p, char *why, 
 		break;
 	case CHOICE_PARTITION:
 		snprintf(why, size, "no partition key in common with %s, with a full member at one end of each "
-			 "pair", c->host[left->host]->name);
+			 "pair%s", c->host[left->host]->name, c->host[left->host]->meets ?
+			 ", also of ranks of one host (--intranode memory)" : "");
 		break;
 	case CHOICE_NO_GID:
 		no_gid_why(port, why, size);
