@@ -182,8 +182,11 @@ bool rail_soft_is_named(const struct rail_settings *set);
  */
 struct rail_hosts;
 
-/* This host's list, for free().  0, or -errno after a line. */
-int rail_hosts_list(const struct rail_settings *set, void **list, size_t *bytes);
+/*
+ * This host's list, for free(); of a host with so many processes of the job.  0, or -errno after a
+ * line.
+ */
+int rail_hosts_list(const struct rail_settings *set, unsigned processes, void **list, size_t *bytes);
 /* lists: one after the other, of bytes[0], bytes[1], ...  mine: the place of this host's. */
 int rail_hosts_open(const void *lists, const size_t *bytes, unsigned hosts, unsigned mine,
 		    struct rail_hosts **out);
@@ -197,6 +200,25 @@ int rail_hosts_choose(struct rail_hosts *hosts);
 struct rail_hosts_fault { uint32_t rails; };
 void rail_hosts_try(const struct rail_hosts *hosts, struct rail_hosts_fault *out);
 bool rail_hosts_exclude(struct rail_hosts *hosts, const struct rail_hosts_fault *all);
+/*
+ * Do datagrams pass over the rails?  Collective over hosts, by the process that lists their ports:
+ * rail_probe_open, the addresses of all hosts in their order to rail_probe_start, rounds until nothing
+ * is missing or the caller is content, all processes at the same time.  A round takes at most most_ns;
+ * true: something is missing.  all_pairs: also between unlike rails, as rail_probe_lost needs it.
+ */
+struct rail_prober;
+enum { RAIL_PROBE_BYTES = 256 };	/* an address */
+/* NULL: nothing to probe, or no way to; the address says so to the others. */
+struct rail_prober *rail_probe_open(const struct rail_settings *set, const struct rail_hosts *hosts,
+				    unsigned char address[RAIL_PROBE_BYTES]);
+/* False: a host cannot probe. */
+bool rail_probe_start(struct rail_prober *prober, const unsigned char *addresses);
+bool rail_probe_round(struct rail_prober *prober, bool all_pairs, uint64_t most_ns);
+/* lost[host][rail]: bits of rails.  Those of all hosts, added by OR, are for rail_hosts_lose. */
+void rail_probe_lost(const struct rail_prober *prober, uint32_t (*lost)[RAIL_MAX]);
+void rail_probe_close(struct rail_prober *prober);
+/* The next choice pairs no ports of a loss.  False: the choice knows all of them. */
+bool rail_hosts_lose(struct rail_hosts *hosts, const uint32_t (*lost)[RAIL_MAX]);
 /* Lines about what the choice has left out. */
 void rail_hosts_tell(const struct rail_hosts *hosts, void (*line)(void *arg, const char *text),
 		     void *arg);

@@ -6,11 +6,11 @@ limit=120
 
 run() {
 	on "$1" 2 ./pt2pt/rg_bw --validate --over stripe --sizes 64:256K --window 8 \
-		--time-cap 20ms --iterations 100 --warmup 10
+		--time-cap 20ms --iterations 100 --warmup 10 ${named-}
 	row "$1" rg_bw
 }
 
-for spec in order=rts place=late place=late/order srq=0,maxsge=2 srqwr=64 inline=0 inline=16 qps=6 \
+for spec in order=rts place=late place=late/order srq=0,maxsge=2 srqwr=64 srq=1,srqwr=64,order=never inline=0 inline=16 qps=6 \
 	cqmem=8MiB rdatom=1 reads=1 link=ib,lid=100+7 link=ib,prefix=1+2 \
 	link=ib,lid=0,grh=required link=ib,grh=required/optional pkeys=7fff:8001 pkeys=8001/0001 \
 	link=eth,gids=ll.v1:ll.v2:gap:alt4.v1:ip4.v2 link=eth,gids=ll.v2 \
@@ -43,7 +43,9 @@ early maxcqe=100 'for datagrams.*160 entries needed, the device has 100'
 early cqmem=64KiB 'entries of 64 bytes are 512 KiB of locked memory'
 early mtu=512 'an MTU of 512 bytes is too small'
 reason link=ib,prefix=1/2 'is on another subnet'
+named="--rails soft0:1,soft0:2"
 reason reach=0/soft0:2-1/soft0:2 'connection lost over soft0:2'
+named=
 # Enough queue pairs for each process, not for those of an adapter.
 RANKS_PER_HOST=2
 export RANKS_PER_HOST
@@ -55,6 +57,7 @@ unset RANKS_PER_HOST
 drawn 2 pkeys=0001 || finish
 # Nothing answers: a line after 5 s, and the end after a minute, for which RG_LONG=1 waits.
 [ -n "${RG_LONG-}" ] || limit=12
+named="--rails soft0:1"
 run reach=0/soft0:1-1/soft0:1
 expect "reach: a line" grep -q \
 	'does not answer over soft0:1 (LID 1, GID ::ffff:10.0.0.1; there LID 3, .*partition' "$err"

@@ -61,6 +61,19 @@ rails 2 link=eth,gids=ll.v2 'rail 0 .* has link-local GIDs alone'
 none link=eth,gids=ip4.v2! 'no address handle can be made from its GIDs (No route to host)'
 none link=eth,gids=ip4.v1/ip4.v2 'soft0:1 of host1 has no GID of its kind'
 
+# Cables of one network that are crossed, and what stays when nothing passes.
+rails 2 reach=0/soft0:1-1/soft0:1+0/soft0:2-1/soft0:2,link=ib 'soft0:1 (LID 1, .* of host0 meets soft0:2 of host1'
+rails 2 reach=0/soft0:1-1/soft0:1,link=eth,gids=ip4.v2 'to soft0:1 (LID 0, GID ::ffff:10.0.0.2) there: are cables crossed'
+rails 3 link=ib,ports=3,reach=0/soft0:1-1/soft0:1+0/soft0:1-1/soft0:2 'soft0:1 .* of host0 meets soft0:3 of host1'
+rails 1 link=ib,reach=0/soft0:2-1/soft0:1+0/soft0:2-1/soft0:2 \
+	'soft0:2 of host0 and another port are left out: nothing passes between soft0:2 (LID 2, GID fe80::'
+none link=ib,reach=0/soft0:1-1/soft0:1+0/soft0:1-1/soft0:2+0/soft0:2-1/soft0:1+0/soft0:2-1/soft0:2 \
+	'soft0:1 of host0: nothing passes between soft0:1 (LID 1, '
+ranks=4
+rails 2 link=ib,reach=0/soft0:1-2/soft0:1+0/soft0:2-2/soft0:2+1/soft0:1-2/soft0:1+1/soft0:2-2/soft0:2+3/soft0:1-2/soft0:1+3/soft0:2-2/soft0:2 \
+	'soft0:1 .* of host0 meets soft0:2 of host2'
+ranks=
+
 # P_Keys: the first that all have, one end of each pair a full member.
 rails 2 pkeys=7fff:8001/ffff:8002:8001
 rails 2 pkeys=8002:8001/8003:8001
@@ -71,6 +84,20 @@ ranks=4
 rails 2 pkeys=0001/8001
 none pkeys=8001/0001 'no partition key in common with host2, with a full member at one end'
 rails 2 pkeys=8001:8002/0001:8002
+ranks=
+
+# Ranks of one host are a pair, too, if they use its ports.
+ranks=4 options="--intranode rails" RANKS_PER_HOST=2
+export RANKS_PER_HOST
+none pkeys=0001/8001 'no partition key in common with host0, .* one host (--intranode memory)'
+none pkeys=8001/0001 'no partition key in common with host1, .* one host (--intranode memory)'
+rails 2 pkeys=0001:8002/8001:8002
+RANKS_PER_HOST=4
+rails 2 pkeys=0001:8002
+none pkeys=0001 'no partition key in common with host0, .* one host (--intranode memory)'
+options=
+rails 2 pkeys=0001
+unset RANKS_PER_HOST
 ranks=
 
 # Named ports are rails in the order of their names.

@@ -142,6 +142,7 @@ static void test_srqs(void **state)
 		{ "ports=1,order=never,srqwr=128", 4 },
 		{ "ports=2,order=never,srqwr=100", 4 },
 		{ "ports=2,order=never,srqwr=1000,rate=20GB/s,latency=1us", 1 },
+		{ "ports=2,order=never,srqwr=128,srq=3", 4 },	/* the fourth is none */
 	};
 
 	(void)state;

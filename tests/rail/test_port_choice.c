@@ -134,6 +134,48 @@ static void test_eight_and_four(void **state)
 	}
 }
 
+/* Cables of one network are crossed: ports that reach each other are paired, as many as can be. */
+static void test_lost(void **state)
+{
+	(void)state;
+	begin();
+	for (unsigned h = 0; h < 3; h++)
+		for (unsigned p = 0; p < 3; p++)
+			ib_add(h, 50 * GB, 1)->lid = (uint16_t)(10 * h + p);
+	is_rails(3, 3);
+	says("");
+	assert_null(strstr(lines, "crossed"));
+	/* Ports 0 and 1 of node1 are on each other's fabric. */
+	host[1].port[0].lost = 1 << 0;
+	host[1].port[1].lost = 1 << 1;
+	is_rails(3, 3);
+	is_end(0, 1, 1);
+	is_end(1, 1, 0);
+	is_end(2, 1, 2);
+	for (unsigned r = 0; r < 3; r++)
+		is_end(r, 2, r);
+	says("mlx5_0:1 (LID 0, GID ::1:0:0:0:1) of node0 meets mlx5_1:1 of node1, since nothing passes to "
+	     "mlx5_0:1 (LID 10, GID ::1:0:0:0:11) there: are cables crossed?");
+	/* Port 0 of node0 reaches port 2 of node1 alone, which others would take. */
+	host[1].port[0].lost = host[1].port[1].lost = 1 << 0;
+	is_rails(3, 3);
+	is_end(0, 1, 2);
+	is_end(1, 1, 1);
+	is_end(2, 1, 0);
+	/* It reaches none: the others are rails. */
+	host[1].port[2].lost = 1 << 0;
+	is_rails(3, 2);
+	is_end(0, 0, 1);
+	is_end(1, 0, 2);
+	says("mlx5_0:1 of node0 and another port are left out: nothing passes between mlx5_0:1 (LID 0, GID "
+	     "::1:0:0:0:1) and mlx5_0:1 (LID 10, GID ::1:0:0:0:11) of node1: check cables");
+	/* Nor does any other. */
+	for (unsigned p = 0; p < 3; p++)
+		host[1].port[p].lost = 7;
+	assert_int_equal(choose(3), -ENODEV);
+	assert_non_null(strstr(choice.why, "mlx5_0:1 of node0: nothing passes between"));
+}
+
 /* Each port of a card is a device: of nine cards with two, the first ports of eight. */
 static void test_cards(void **state)
 {
@@ -310,6 +352,21 @@ static void test_pkeys(void **state)
 	pkeys_set(0, 0x7fff, 0x8002);
 	is_rails(1, 1);
 	is_pkey(0, 0x8002);
+	/* Processes of a host that meet over its ports are pairs, too. */
+	pkeys_set(0, 0x0001, 0x8002);
+	pkeys_set(1, 0x8001, 0x8002);
+	is_rails(2, 1);
+	is_pkey(0, 0x0001);
+	host[0].meets = 1;
+	is_rails(2, 1);
+	is_pkey(0, 0x8002);
+	is_pkey(1, 0x8002);
+	pkeys_set(0, 0x0001, 0);
+	assert_int_equal(choose(2), -ENODEV);
+	assert_non_null(strstr(choice.why, "also of ranks of one host (--intranode memory)"));
+	host[0].meets = 0;
+	host[1].meets = 1;
+	is_rails(2, 1);
 }
 
 static void test_named(void **state)
@@ -370,7 +427,7 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_eight_and_four),
+		cmocka_unit_test(test_eight_and_four), cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_cards),
 		cmocka_unit_test(test_unlike_hosts),
 		cmocka_unit_test(test_prefixes),

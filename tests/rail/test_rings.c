@@ -1,6 +1,7 @@
 /*
  * test_rings.c - the cost of polling many rings, by a count of the rings that are looked at: each has
- * a page of its own, to which the first access faults.
+ * a page of its own, to which the first access faults.  The same of many completion queues, which
+ * count their polls.
  */
 #include "config.h"		/* _GNU_SOURCE */
 #include "cmocka_all.h"
@@ -10,9 +11,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "rail/lane/cq.h"
 #include "rail/lane/lane_ring.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/peer/peer.h"
+#include "util/clock.h"
 
 enum { PAGE = 4096, RINGS_MOST = 1024, FEW = 16 };
 
@@ -169,11 +172,83 @@ static void test_all(void **state)
 	rings_close();
 }
 
+/* ---- Completion queues ------------------------------------------------------ */
+
+enum { CQS_MOST = 64 };
+
+static struct {
+	struct ibv_context context;
+	struct ibv_cq cq[CQS_MOST];
+	struct rail_cq of[CQS_MOST];
+	int polls[CQS_MOST];
+} queues;
+
+static int poll_counts(struct ibv_cq *cq, int most, struct ibv_wc *wc)
+{
+	(void)most;
+	(void)wc;
+	queues.polls[cq - queues.cq]++;
+	return 0;
+}
+
+static struct rail_ctx *queues_open(int adapters, int count)
+{
+	struct rail_ctx *ctx = calloc(1, sizeof(*ctx));
+
+	assert_non_null(ctx);
+	memset(&queues, 0, sizeof(queues));
+	queues.context.ops.poll_cq = poll_counts;
+	ctx->adapter_count = adapters;
+	ctx->probed_ns = rg_now_ns();
+	for (ctx->cq_count = 0; ctx->cq_count < count; ctx->cq_count++) {
+		struct rail_cq *of = &queues.of[ctx->cq_count];
+
+		of->cq = &queues.cq[ctx->cq_count];
+		of->cq->context = &queues.context;
+		ctx->cq[ctx->cq_count] = of;
+	}
+	return ctx;
+}
+
+static int polls(void)
+{
+	int n = 0;
+
+	for (int c = 0; c < CQS_MOST; c++)
+		n += queues.polls[c];
+	return n;
+}
+
+/* Eager lanes by SEND: every call polls for messages.  Few peers have one queue an adapter. */
+static void test_queues(void **state)
+{
+	enum { CALLS = 1000 };
+
+	(void)state;
+	for (int adapters = 1; adapters <= 8; adapters *= 2)
+		for (int count = adapters; count <= CQS_MOST; count *= 2) {
+			struct rail_ctx *ctx = queues_open(adapters, count);
+
+			for (int i = 0; i < CALLS; i++)
+				rail_progress(ctx);
+			assert_true(polls() <= 2 * adapters * (CALLS + CALLS / 64 + 1));
+			for (int c = 0; c < count; c++)
+				assert_true(queues.polls[c] >= CALLS * adapters / count);
+			/* rail_progress_whole polls all. */
+			memset(queues.polls, 0, sizeof(queues.polls));
+			rail_progress_whole(ctx);
+			for (int c = 0; c < count; c++)
+				assert_true(queues.polls[c] > 0);
+			free(ctx);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_idle), cmocka_unit_test(test_found),
 		cmocka_unit_test(test_hot), cmocka_unit_test(test_all),
+		cmocka_unit_test(test_queues),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

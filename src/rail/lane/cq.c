@@ -121,25 +121,43 @@ static void completion_handle(struct rail_ctx *ctx, const struct ibv_wc *wc)
 	}
 }
 
+/* True: a full batch, which may have left some. */
+static bool cq_poll(struct rail_ctx *ctx, struct ibv_cq *cq)
+{
+	struct ibv_wc wc[CQ_BATCH];
+	int n = ibv_poll_cq(cq, CQ_BATCH, wc);
+
+	ctx->completed_ns = 0;
+	for (int i = 0; i < n; i++)
+		completion_handle(ctx, &wc[i]);
+	if (n > 0)
+		ctx->events += (uint32_t)n;
+	return n == CQ_BATCH;
+}
+
 void rail_cq_poll(struct rail_ctx *ctx)
 {
 	uint64_t look_ns = unlikely(ctx->measured) ? rg_now_ns() : 0;
-	struct ibv_wc wc[CQ_BATCH];
-	bool all = true;
+	bool more = false;
 
-	for (int c = 0; c < ctx->cq_count; c++) {
-		int n = ibv_poll_cq(ctx->cq[c]->cq, CQ_BATCH, wc);
-
-		all &= n < CQ_BATCH;
-		ctx->completed_ns = 0;
-		for (int i = 0; i < n; i++)
-			completion_handle(ctx, &wc[i]);
-		if (n > 0)
-			ctx->events += (uint32_t)n;
-	}
+	for (int c = 0; c < ctx->cq_count; c++)
+		more |= cq_poll(ctx, ctx->cq[c]->cq);
 	/* A full batch may have left some.  Chunks posted meanwhile set looked_ns themselves. */
-	if (all && look_ns > ctx->looked_ns)
+	if (!more && look_ns > ctx->looked_ns)
 		ctx->looked_ns = look_ns;
+}
+
+void rail_cq_poll_some(struct rail_ctx *ctx)
+{
+	const int some = ctx->adapter_count + 1;
+
+	/* The times between polls count while rates are measured. */
+	if (ctx->cq_count <= some || ctx->measured) {
+		rail_cq_poll(ctx);
+		return;
+	}
+	for (int i = 0; i < some; i++)
+		cq_poll(ctx, ctx->cq[ctx->cq_turn++ % (uint32_t)ctx->cq_count]->cq);
 }
 
 /*

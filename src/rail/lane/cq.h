@@ -17,6 +17,11 @@ struct rail_cq {
 
 /* Handle a batch from every completion queue. */
 void rail_cq_poll(struct rail_ctx *ctx);
+/*
+ * Many peers have many queues: handle a batch from one of each adapter and one more, in turn, so that
+ * a call costs no more than twice what it does with few peers.
+ */
+void rail_cq_poll_some(struct rail_ctx *ctx);
 /* Take `entries` of a completion queue of that adapter.  0 or -errno after a line. */
 int rail_cq_take(struct rail_ctx *ctx, int adapter, uint32_t entries, struct rail_cq **out);
 void rail_cq_give(struct rail_cq *cq, uint32_t entries);

@@ -1,7 +1,7 @@
 /*
  * pool.c - receive buffers that the SEND lanes of an adapter share: an SRQ, and another one when it is
  * full (mlx4 has 16,383 requests, about 500 peers'; mlx5 twice as many).  On an adapter that has
- * none, each lane has its own ones in its queue pair.
+ * none, or none left, each lane has its own ones in its queue pair.
  *
  * Every lane that is connected adds as many buffers as it grants its sender.  So a sender
  * with credit always finds one, and any message may take any buffer.  The receive that
@@ -52,30 +52,28 @@ static size_t pool_block_bytes(const struct rail_pool *pool)
 	return (size_t)pool->per_block * pool->buffer_bytes;
 }
 
-static int srq_make(struct rail_pool *pool)
+/* NULL: the adapter has none, or none is left of those it has. */
+static struct ibv_srq *srq_make(const struct vrb_adapter *a, uint32_t requests)
 {
-	const struct vrb_adapter *a = &pool->ctx->adapter[pool->adapter];
-	struct ibv_srq_init_attr init = { .attr = { .max_wr = pool->most, .max_sge = 1 } };
-	int rc;
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = requests, .max_sge = 1 } };
 
-	errno = 0;
-	pool->srq = ibv_create_srq(a->pd, &init);
-	if (pool->srq)
-		return 0;
-	rc = errno ? -errno : -EIO;
-	rg_error("%s: cannot make a shared receive queue of %u requests: %s",
-		 ibv_get_device_name(a->context->device), pool->most, strerror(-rc));
-	return rc;
+	return a->attr.max_srq > 0 && a->attr.max_srq_wr > 0 ? ibv_create_srq(a->pd, &init) : NULL;
+}
+
+/* Receives of a pool: as many as all peers' lanes add, of a limit. */
+static uint32_t pool_most(const struct rail_ctx *ctx, const struct rail_geometry *g, int limit)
+{
+	const uint64_t wanted = (uint64_t)g->slots * LANE_ROLES * ctx->cfg.peer_count;
+	const uint64_t most = limit > 0 && limit < RAIL_POOL_MAX ? (uint64_t)limit : RAIL_POOL_MAX;
+
+	return (uint32_t)(wanted < most ? wanted : most);
 }
 
 static int pool_make(struct rail_ctx *ctx, int adapter, const struct rail_geometry *g,
 		     struct rail_pool **out)
 {
 	const struct vrb_adapter *a = &ctx->adapter[adapter];
-	uint64_t wanted = (uint64_t)g->slots * LANE_ROLES * ctx->cfg.peer_count;
 	struct rail_pool *pool = calloc(1, sizeof(*pool));
-	const bool shared = a->attr.max_srq > 0 && a->attr.max_srq_wr > 0;
-	int rc;
 
 	if (!pool)
 		return -ENOMEM;
@@ -84,16 +82,10 @@ static int pool_make(struct rail_ctx *ctx, int adapter, const struct rail_geomet
 	pool->adapter = adapter;
 	pool->per_block = g->slots;
 	pool->buffer_bytes = g->slot_bytes;
-	pool->most = shared ? (uint32_t)a->attr.max_srq_wr : RAIL_POOL_MAX;
-	if (pool->most > RAIL_POOL_MAX)
-		pool->most = RAIL_POOL_MAX;
-	if (wanted < pool->most)
-		pool->most = (uint32_t)wanted;
-	rc = shared ? srq_make(pool) : 0;
-	if (rc) {
-		free(pool);
-		return rc;
-	}
+	pool->most = pool_most(ctx, g, a->attr.max_srq_wr);
+	pool->srq = srq_make(a, pool->most);
+	if (!pool->srq)
+		pool->most = pool_most(ctx, g, 0);
 	*out = pool;
 	return 0;
 }

@@ -10,26 +10,19 @@
 
 #include "rail/open/common.h"
 #include "rail/open/options.h"
-#include "rail/open/port_choice.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/open/wanted.h"
 #include "rail/rail.h"
 #include "util/err.h"
 #include "verbs/vrb.h"
 
-#define LIST_MAGIC 0x3130737472706772ull	/* "rgprts01" */
+#define LIST_MAGIC 0x3230737472706772ull	/* "rgprts02" */
 
 /* The head of a list on the wire; `count` ports follow. */
 struct list_head {
 	uint64_t magic;
 	char host[64];
-	uint32_t named, count;
-};
-
-struct rail_hosts {
-	unsigned hosts, mine;
-	struct choice_host **host;
-	struct choice choice;
+	uint32_t named, count, meets, pad;
 };
 
 static size_t list_bytes(unsigned ports)
@@ -148,7 +141,7 @@ static int host_describe(const struct rail_settings *set, struct vrb_ports *port
 	return rc ? rc : wishes_check(set, ports, host);
 }
 
-int rail_hosts_list(const struct rail_settings *set, void **list, size_t *bytes)
+int rail_hosts_list(const struct rail_settings *set, unsigned processes, void **list, size_t *bytes)
 {
 	struct choice_host *host = calloc(1, sizeof(*host));
 	struct vrb_ports ports = { 0 };
@@ -160,8 +153,10 @@ int rail_hosts_list(const struct rail_settings *set, void **list, size_t *bytes)
 	if (!rc)
 		head = calloc(1, list_bytes(host->count));
 	if (head) {
-		*head = (struct list_head){ .magic = LIST_MAGIC, .named = host->named,
-					    .count = host->count };
+		*head = (struct list_head){
+			.magic = LIST_MAGIC, .named = host->named, .count = host->count,
+			.meets = processes > 1 && set->intranode == RAIL_INTRANODE_HCA,
+		};
 		memcpy(head->host, host->name, sizeof(head->host));
 		memcpy(head + 1, host->port, host->count * sizeof(host->port[0]));
 		*list = head;
@@ -189,6 +184,7 @@ static int host_read(const void *list, size_t bytes, struct choice_host *out)
 		return -EPROTO;
 	memcpy(out->name, head.host, sizeof(out->name) - 1);
 	out->named = head.named;
+	out->meets = head.meets;
 	out->count = head.count;
 	memcpy(out->port, (const char *)list + sizeof(head), head.count * sizeof(out->port[0]));
 	return 0;
@@ -247,6 +243,33 @@ void rail_hosts_close(struct rail_hosts *h)
 		free(h->host[i]);
 	free(h->host);
 	free(h);
+}
+
+/* ---- Datagrams that are lost ----------------------------------------------------- */
+
+/* Rails of the reference host as bits of its ports. */
+static uint32_t ports_of(const struct rail_hosts *h, uint32_t rails)
+{
+	uint32_t ports = 0;
+
+	for (unsigned r = 0; r < h->choice.rails; r++)
+		ports |= (rails >> r & 1) << h->choice.end[h->choice.ref][r].port;
+	return ports;
+}
+
+bool rail_hosts_lose(struct rail_hosts *h, const uint32_t (*lost)[RAIL_MAX])
+{
+	uint32_t found = 0;
+
+	for (unsigned i = 0; i < h->hosts; i++)
+		for (unsigned r = 0; r < h->choice.rails && i != h->choice.ref; r++) {
+			uint32_t *known = &h->host[i]->port[h->choice.end[i][r].port].lost;
+			const uint32_t ports = ports_of(h, lost[i][r]);
+
+			found |= ports & ~*known;
+			*known |= ports;
+		}
+	return found != 0;
 }
 
 /* ---- Address handles ------------------------------------------------------------ */
@@ -322,6 +345,24 @@ static bool any_lag(const struct rail_hosts *h)
 	return false;
 }
 
+struct vrb_port *rail_hosts_port(const struct rail_hosts *h, const struct vrb_ports *ports, unsigned rail)
+{
+	const struct vrb_gid *gid;
+
+	return rail_port_named(ports, end_of(h, h->mine, rail, &gid)->name);
+}
+
+void rail_hosts_port_use(const struct rail_hosts *h, unsigned rail, struct vrb_port *port)
+{
+	const struct vrb_gid *gid;
+	const struct choice_port *p = end_of(h, h->mine, rail, &gid);
+
+	if (port->link_layer == IBV_LINK_LAYER_ETHERNET)
+		vrb_port_use_gid(port, gid);
+	port->pkey_index = p->tables.pkey[h->choice.end[h->mine][rail].pkey].index;
+	subnet_set(h, rail, port);
+}
+
 int rail_common_select(struct rail_ctx *ctx)
 {
 	const struct rail_hosts *h = ctx->cfg.hosts;
@@ -329,8 +370,7 @@ int rail_common_select(struct rail_ctx *ctx)
 	for (unsigned rail = 0; rail < h->choice.rails; rail++) {
 		const struct vrb_gid *gid;
 		const struct choice_port *p = end_of(h, h->mine, rail, &gid);
-		const uint8_t key = h->choice.end[h->mine][rail].pkey;
-		struct vrb_port *port = rail_port_named(&ctx->ports, p->name);
+		struct vrb_port *port = rail_hosts_port(h, &ctx->ports, rail);
 		int rc;
 
 		if (!port || port->state != IBV_PORT_ACTIVE) {
@@ -341,10 +381,7 @@ int rail_common_select(struct rail_ctx *ctx)
 		rc = rail_select_port(ctx, port);
 		if (rc)
 			return rc;
-		if (port->link_layer == IBV_LINK_LAYER_ETHERNET)
-			vrb_port_use_gid(port, gid);
-		port->pkey_index = p->tables.pkey[key].index;
-		subnet_set(h, rail, port);
+		rail_hosts_port_use(h, rail, port);
 	}
 	ctx->lag = any_lag(h);
 	ctx->cfg.hosts = NULL;

@@ -213,30 +213,6 @@ static unsigned reference(const struct trial *t)
 	return least;
 }
 
-/* Passes: one network and place; one network; routed and one place; routed. */
-static bool pairs(const struct choice_port *a, const struct choice_port *b, int pass)
-{
-	const bool place = !strcmp(a->place, b->place);
-
-	return choice_relation(a, b) >= (pass < 2 ? 2 : 1) && (pass % 2 || place);
-}
-
-/* Match the ports of host h with those of the reference; at[p of the reference]. */
-static void host_pair(const struct trial *t, unsigned ref, unsigned h, uint8_t at[CHOICE_PORTS])
-{
-	uint32_t open = t->set[h];
-
-	memset(at, CHOICE_NONE, CHOICE_PORTS);
-	for (int pass = 0; pass < 4; pass++)
-		for (unsigned p = 0; p < t->c->host[ref]->count; p++)
-			for (unsigned q = 0; q < t->c->host[h]->count; q++)
-				if (is_in(t, ref, p) && at[p] == CHOICE_NONE && open >> q & 1 &&
-				    pairs(port_at(t, ref, p), port_at(t, h, q), pass)) {
-					at[p] = (uint8_t)q;
-					open &= ~(UINT32_C(1) << q);
-				}
-}
-
 /* Ports of the same card that come before this one. */
 static unsigned turn_of(const struct trial *t, unsigned h, unsigned p)
 {
@@ -279,18 +255,38 @@ static void rail_add(struct trial *t, unsigned ref, unsigned p, uint8_t (*at)[CH
 	c->rails += why == CHOICE_USED;
 }
 
+/* Port p of the reference is without a port of host h: is that since what it sends there is lost? */
+static void leave_alone(struct trial *t, unsigned ref, unsigned p, unsigned h)
+{
+	leave(t->c, ref, p, CHOICE_ALONE, h);
+	for (unsigned q = t->c->host[h]->count; q-- > 0;)
+		if (is_in(t, h, q) && port_at(t, h, q)->lost >> p & 1) {
+			leave(t->c, ref, p, CHOICE_LOST, h);
+			t->c->left[ref][p].other = (uint8_t)q;
+		}
+}
+
+/* The same of a port of another host; one that is met is a rail's later. */
+static void leave_unmet(struct trial *t, unsigned ref, unsigned h, unsigned q)
+{
+	const uint32_t lost = port_at(t, h, q)->lost;
+
+	leave(t->c, h, q, lost ? CHOICE_LOST : CHOICE_ALONE, ref);
+	t->c->left[h][q].other = lost ? (uint8_t)__builtin_ctz(lost) : 0;
+}
+
 /* The ports of the reference that a port of each host meets. */
 static uint32_t met_by_all(struct trial *t, unsigned ref, uint8_t (*at)[CHOICE_PORTS])
 {
 	uint32_t met = t->set[ref];
 
 	for (unsigned h = 0; h < t->c->hosts; h++)
-		host_pair(t, ref, h, at[h]);
+		choice_match(t->c, t->set, ref, h, at[h]);
 	for (unsigned p = 0; p < t->c->host[ref]->count; p++)
 		for (unsigned h = 0; h < t->c->hosts; h++)
 			if (is_in(t, ref, p) && at[h][p] == CHOICE_NONE && met >> p & 1) {
 				met &= ~(UINT32_C(1) << p);
-				leave(t->c, ref, p, CHOICE_ALONE, h);
+				leave_alone(t, ref, p, h);
 			}
 	return met;
 }
@@ -304,12 +300,13 @@ static int rails_make(struct trial *t)
 
 	if (!at)
 		return -ENOMEM;
+	c->ref = ref;
 	met = met_by_all(t, ref, at);
 	taken = most_that_fit(t, ref, met);
 	for (unsigned h = 0; h < c->hosts; h++)
 		for (unsigned q = 0; q < c->host[h]->count; q++)
 			if (is_in(t, h, q) && h != ref)
-				leave(c, h, q, CHOICE_ALONE, ref);
+				leave_unmet(t, ref, h, q);
 	for (unsigned p = 0; p < c->host[ref]->count; p++)
 		for (unsigned h = 0; met & ~taken & UINT32_C(1) << p && h < c->hosts; h++)
 			leave(c, h, at[h][p], CHOICE_MANY, h);
@@ -489,7 +486,7 @@ static int named_rails(struct trial *t, unsigned ref, uint8_t (*at)[CHOICE_PORTS
 	struct choice *c = t->c;
 
 	for (unsigned h = 0; h < c->hosts; h++) {
-		host_pair(t, ref, h, at[h]);
+		choice_match(t->c, t->set, ref, h, at[h]);
 		for (unsigned p = 0; c->host[h]->named && p < c->host[ref]->count; p++)
 			at[h][p] = (uint8_t)p;
 	}

@@ -10,7 +10,8 @@
  *	one rate	the largest set of ports of one rate that all hosts have
  *	one prefix	InfiniBand: the prefixes with most ports (equal fabrics, one per rail, are kept)
  *	pairs		the ports of the host with fewest, in PCI order, each with a port of every other
- *			host: one network first, then the same place on the bus, then PCI order
+ *			host: one network first, then the same place on the bus, then PCI order; none of
+ *			ports between which datagrams are lost (port_probe.h), as of cables that are crossed
  *	at most 8	first ports of cards before second ones
  *
  * Named ports are rails in the order of their names.
@@ -39,12 +40,14 @@ struct choice_port {
 	uint8_t link_layer, state;	/* IBV_LINK_LAYER_..., enum ibv_port_state */
 	uint8_t usable;			/* carries RC with immediates */
 	uint8_t lag;			/* several cables under one name */
+	uint32_t lost;			/* ports of host choice.ref that it does not reach, as bits */
 	struct vrb_tables tables;	/* Ethernet: in the order of preference */
 };
 
 struct choice_host {
 	char name[64];
 	uint32_t named;			/* --rails names its ports */
+	uint32_t meets;			/* its processes reach each other over the rails, too */
 	uint32_t count;
 	struct choice_port port[CHOICE_PORTS];	/* in PCI order, or that of the names */
 };
@@ -60,6 +63,7 @@ enum choice_why {
 	CHOICE_RATE,
 	CHOICE_PREFIX,			/* fewer ports than another InfiniBand prefix has */
 	CHOICE_ALONE,			/* `host` has no such port left */
+	CHOICE_LOST,			/* nothing passes to `host`, such as to its port `other` */
 	CHOICE_NO_PATH,			/* no GIDs by which it reaches `host` */
 	CHOICE_PARTITION,		/* no P_Key in common with `host` */
 	CHOICE_MANY,			/* RAIL_MAX are in use */
@@ -79,11 +83,12 @@ struct choice_end {
 struct choice {
 	const struct choice_host *const *host;
 	unsigned hosts, rails;
+	unsigned ref;			/* the host by whose ports the rails are counted */
 	bool named;
 	bool routed[RAIL_MAX];		/* RoCE v2 between networks */
 	struct choice_end (*end)[RAIL_MAX];	/* [hosts] */
 	struct choice_left (*left)[CHOICE_PORTS];	/* [hosts] */
-	char why[256];			/* why there is no rail */
+	char why[640];			/* why there is no rail */
 };
 
 /*
@@ -96,9 +101,18 @@ void choice_free(struct choice *c);
 
 /* 2: of one network (InfiniBand: one prefix); 1: routed, or link-local alone; 0: no path. */
 int choice_relation(const struct choice_port *a, const struct choice_port *b);
+/*
+ * Match the ports in set[h] of host h with those in set[ref]: at[port of ref] is a port of h, or
+ * CHOICE_NONE.  As many as can be; those that choice_make prefers come first.
+ */
+void choice_match(const struct choice *c, const uint32_t *set, unsigned ref, unsigned h,
+		  uint8_t at[CHOICE_PORTS]);
 /* A GID for each end of a rail; false, with the host that has none. */
 bool choice_gids(struct choice *c, unsigned rail, unsigned *without);
-/* The first P_Key that all have, no two ends as limited members; false, with a host without it. */
+/*
+ * The first P_Key that all have, no two ends as limited members, nor one of a host that meets; false,
+ * with a host without it.
+ */
 bool choice_pkeys(struct choice *c, unsigned rail, unsigned *without);
 
 /* ---- port_choice_text.c ---- */

@@ -6,7 +6,7 @@
 #include "rail/open/port_choice.h"
 #include "util/units.h"
 
-enum { LINE = 512 };
+enum { LINE = 832 };
 
 typedef void line_fn(void *arg, const char *text);
 
@@ -65,6 +65,28 @@ static void alone_why(const struct choice *c, const struct choice_port *port, un
 		snprintf(why, size, "%s has no port left for it", h->name);
 }
 
+/* A port as the administrator of a fabric finds it. */
+static const char *port_text(const struct choice_port *p, char *text, size_t size)
+{
+	char gid[INET6_ADDRSTRLEN] = "";
+
+	inet_ntop(AF_INET6, p->tables.gid[0].raw, gid, sizeof(gid));
+	snprintf(text, size, "%s (LID %u, GID %s)", p->name, p->lid, gid);
+	return text;
+}
+
+static void lost_why(const struct choice *c, unsigned h, unsigned p, char *why, size_t size)
+{
+	const struct choice_left *left = &c->left[h][p];
+	const struct choice_host *other = c->host[left->host];
+	char own[128], theirs[128];
+
+	snprintf(why, size, "nothing passes between %s and %s of %.40s: check cables, partition, VLAN, UDP port "
+		 "4791 in filters, with several ports in one IP network arp_ignore and rp_filter",
+		 port_text(&c->host[h]->port[p], own, sizeof(own)),
+		 port_text(&other->port[left->other], theirs, sizeof(theirs)), other->name);
+}
+
 static void why_text(const struct choice *c, unsigned h, unsigned p, char *why, size_t size)
 {
 	const struct choice_left *left = &c->left[h][p];
@@ -102,10 +124,14 @@ static void why_text(const struct choice *c, unsigned h, unsigned p, char *why, 
 		break;
 	case CHOICE_PARTITION:
 		snprintf(why, size, "no partition key in common with %s, with a full member at one end of each "
-			 "pair", c->host[left->host]->name);
+			 "pair%s", c->host[left->host]->name, c->host[left->host]->meets ?
+			 ", also of ranks of one host (--intranode memory)" : "");
 		break;
 	case CHOICE_NO_GID:
 		no_gid_why(port, why, size);
+		break;
+	case CHOICE_LOST:
+		lost_why(c, h, p, why, size);
 		break;
 	case CHOICE_MANY:
 		snprintf(why, size, "%d rails are in use", RAIL_MAX);
@@ -119,7 +145,7 @@ static void why_text(const struct choice *c, unsigned h, unsigned p, char *why, 
 static void left_tell(const struct choice *c, enum choice_why why, line_fn *line, void *arg)
 {
 	unsigned h1 = 0, p1 = 0, count = 0;
-	char text[LINE], reason[256], more[48] = "";
+	char text[LINE], reason[480], more[48] = "";
 
 	for (unsigned h = 0; h < c->hosts; h++)
 		for (unsigned p = 0; p < c->host[h]->count; p++)
@@ -176,15 +202,46 @@ static void link_local_tell(const struct choice *c, line_fn *line, void *arg)
 	}
 }
 
+/* Does the rail take another port of host h than the one in the same place, which is not reached? */
+static const struct choice_port *crossed(const struct choice *c, unsigned h, unsigned rail)
+{
+	const unsigned at = c->end[c->ref][rail].port;
+	const struct choice_port *same = same_place(c->host[h], &c->host[c->ref]->port[at]);
+
+	return same && same->lost >> at & 1 && same != &c->host[h]->port[c->end[h][rail].port] ? same : NULL;
+}
+
+static void crossed_tell(const struct choice *c, line_fn *line, void *arg)
+{
+	const struct choice_port *same, *ref, *used;
+	char text[LINE], a[128], b[128];
+
+	for (unsigned h = 0; h < c->hosts; h++)
+		for (unsigned rail = 0; rail < c->rails; rail++) {
+			same = crossed(c, h, rail);
+			if (!same)
+				continue;
+			ref = &c->host[c->ref]->port[c->end[c->ref][rail].port];
+			used = &c->host[h]->port[c->end[h][rail].port];
+			snprintf(text, sizeof(text), "--rails all: %s of %s meets %s of %s, since nothing passes to %s "
+				 "there: are cables crossed?", port_text(ref, a, sizeof(a)),
+				 c->host[c->ref]->name, used->name, c->host[h]->name,
+				 port_text(same, b, sizeof(b)));
+			line(arg, text);
+			return;
+		}
+}
+
 void choice_tell(const struct choice *c, line_fn *line, void *arg)
 {
 	static const enum choice_why told[] = {
-		CHOICE_ALONE, CHOICE_NO_PATH, CHOICE_PARTITION, CHOICE_NO_GID, CHOICE_LINK_LAYER,
-		CHOICE_LINK_LOCAL, CHOICE_SLOW, CHOICE_RATE, CHOICE_PREFIX, CHOICE_MANY,
+		CHOICE_LOST, CHOICE_ALONE, CHOICE_NO_PATH, CHOICE_PARTITION, CHOICE_NO_GID,
+		CHOICE_LINK_LAYER, CHOICE_LINK_LOCAL, CHOICE_SLOW, CHOICE_RATE, CHOICE_PREFIX, CHOICE_MANY,
 	};
 
 	for (size_t i = 0; !c->named && i < sizeof(told) / sizeof(*told); i++)
 		left_tell(c, told[i], line, arg);
+	crossed_tell(c, line, arg);
 	routed_tell(c, line, arg);
 	link_local_tell(c, line, arg);
 }
@@ -193,9 +250,9 @@ void choice_tell(const struct choice *c, line_fn *line, void *arg)
 void choice_why_none(struct choice *c)
 {
 	static const enum choice_why order[] = {
-		CHOICE_PARTITION, CHOICE_NO_PATH, CHOICE_ALONE, CHOICE_NO_GID, CHOICE_LINK_LAYER, CHOICE_STATE,
+		CHOICE_LOST, CHOICE_PARTITION, CHOICE_NO_PATH, CHOICE_ALONE, CHOICE_NO_GID, CHOICE_LINK_LAYER, CHOICE_STATE,
 	};
-	char reason[160];
+	char reason[480];
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
 		for (unsigned h = 0; h < c->hosts; h++)

@@ -186,8 +186,9 @@ static unsigned pkeys_from(struct choice *c, unsigned rail, uint16_t key)
 		c->end[h][rail].pkey = at;
 		if (at == CHOICE_NONE)
 			return h;
-		limited += !(p->tables.pkey[at].key & MEMBER_FULL);
-		if (limited > 1)
+		if (p->tables.pkey[at].key & MEMBER_FULL)
+			continue;
+		if (++limited > 1 || c->host[h]->meets)
 			return h;
 	}
 	return c->hosts;

@@ -68,7 +68,7 @@ static void progress_probes(struct rail_ctx *ctx)
 {
 	uint64_t now;
 
-	rail_cq_poll(ctx);
+	rail_cq_poll_some(ctx);
 	rail_on_demand_poll(ctx);
 	now = rg_now_ns();
 	if (!rg_reached(ctx->probed_ns + PROBE_NS, now))
@@ -86,7 +86,7 @@ static __attribute__((noinline)) void progress_rare(struct rail_ctx *ctx)
 	struct op *op;
 
 	if (!ctx->polled || ctx->cq_wanted || ctx->idle > TICKS_IDLE)
-		rail_cq_poll(ctx);
+		rail_cq_poll_some(ctx);
 	if (ctx->tick % TICKS_SLOW == 0)
 		progress_probes(ctx);
 	else if (ctx->unlinked && ctx->tick % TICKS_CONNECT == 0)
@@ -124,14 +124,16 @@ int rail_progress(struct rail_ctx *ctx)
 
 int rail_progress_whole(struct rail_ctx *ctx)
 {
+	const uint32_t before = ctx->events;
 	uint32_t came;
 
 	if (ctx->progressing)
 		return 0;
 	ctx->progressing = true;
-	came = rail_rings_poll_all(ctx);
+	ctx->events += rail_rings_poll_all(ctx);
+	rail_cq_poll(ctx);
 	ctx->progressing = false;
-	ctx->events += came;
+	came = ctx->events - before;
 	ctx->tick |= TICKS_SLOW - 1;	/* the next call polls everything else */
 	return (int)came + rail_progress(ctx);
 }

@@ -56,6 +56,7 @@ struct rail_ctx {
 	struct rail_schemes schemes;	/* by this end, of messages of peers whose processors copy */
 	struct rail_cq *cq[RAIL_CQ_MAX];
 	int cq_count;
+	uint32_t cq_turn;		/* the next queue of rail_cq_poll_some */
 
 	struct rail_config cfg;		/* with copies of the strings */
 	struct rail_settings settings;

@@ -1,0 +1,340 @@
+/*
+ * port_probe.c - do datagrams pass between the ports of each rail?  Cables may be crossed, a VLAN or a
+ * filter may be in the way: ports of one network need not reach each other.
+ *
+ * One process of each host has a datagram queue pair for each of its rails.  First each rail by
+ * itself, to the hosts 1, 2, 4, ... further on: on nearly every cluster nothing is missing, and the
+ * probe is over.  Else from each port to each one of the reference host (choice.ref), and back: ports
+ * between which anything is lost are no rail (port_choice.h).
+ *
+ * No datagram is answered.  Between rounds all hosts meet, so that a datagram that has not come by the
+ * end of the last one is lost, and not late.  Each is sent several times.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rail/open/common.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/open/wanted.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/random.h"
+#include "verbs/vrb.h"
+
+enum {
+	PROBE_SENDS = 64, PROBE_RECEIVES = 192,
+	PROBE_STRIDE = VRB_GRH_BYTES + 24,
+	PROBE_TIMES = 4,		/* in a round */
+	PROBE_BATCH = 16,
+};
+
+/* Of a host, for the others. */
+struct probe_address {
+	uint64_t cookie;		/* datagrams to this host carry it */
+	uint32_t rails, pad;		/* 0: it cannot probe */
+	struct vrb_ud_address at[RAIL_MAX];
+};
+
+_Static_assert(sizeof(struct probe_address) <= RAIL_PROBE_BYTES, "an address fits");
+
+struct datagram {
+	uint64_t cookie;
+	uint32_t host, rail;		/* the sender's */
+};
+
+struct probe_rail {
+	struct rail_prober *prober;
+	struct vrb_adapter *adapter;
+	struct vrb_port *port;
+	struct vrb_ud ud;
+	unsigned char *memory;
+	struct ibv_mr *mr;
+	uint32_t out;			/* requests to send under way */
+	uint32_t came;			/* from the host 2^i before this one, over this rail: bit i */
+};
+
+struct rail_prober {
+	unsigned hosts, mine, ref;
+	int rails, adapters;
+	uint64_t cookie;
+	struct vrb_ports ports;
+	struct vrb_adapter adapter[RAIL_MAX];
+	struct probe_rail rail[RAIL_MAX];
+	struct probe_address *address;	/* [hosts] */
+	/* Rails of this host that a host's rail has reached, where one of both is the reference. */
+	uint32_t (*heard)[RAIL_MAX];	/* [hosts] */
+};
+
+/* ---- Queue pairs ----------------------------------------------------------- */
+
+static int adapter_find(struct rail_prober *p, const struct vrb_port *port, struct vrb_adapter **out)
+{
+	int rc;
+
+	for (int a = 0; a < p->adapters; a++)
+		if (p->adapter[a].context->device == port->device) {
+			*out = &p->adapter[a];
+			return 0;
+		}
+	rc = vrb_adapter_open(&p->adapter[p->adapters], port);
+	if (!rc)
+		*out = &p->adapter[p->adapters++];
+	return rc;
+}
+
+static int receive(struct probe_rail *r, uint64_t which)
+{
+	return vrb_ud_receive(&r->ud, which, r->memory + which * PROBE_STRIDE, PROBE_STRIDE, r->mr->lkey);
+}
+
+static int rail_fill(struct probe_rail *r)
+{
+	const size_t bytes = (size_t)(PROBE_RECEIVES + PROBE_SENDS) * PROBE_STRIDE;
+	int rc;
+
+	r->memory = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
+	rc = r->memory ? vrb_mr_register(r->adapter, r->memory, bytes, VRB_MR_BULK, &r->mr) : -ENOMEM;
+	for (uint64_t i = 0; i < PROBE_RECEIVES && !rc; i++)
+		rc = receive(r, i);
+	return rc;
+}
+
+static int rail_make(struct rail_prober *p, const struct rail_settings *set, const struct rail_hosts *h,
+		     int rail)
+{
+	struct probe_rail *r = &p->rail[rail];
+	struct vrb_port_wish wish;
+	int rc;
+
+	r->prober = p;
+	r->port = rail_hosts_port(h, &p->ports, (unsigned)rail);
+	rc = r->port ? rail_port_wish(set, r->port, &wish) : -ENODEV;
+	if (rc)
+		return rc;
+	wish.gid_index = -1;
+	wish.pkey = 0;
+	rc = vrb_port_configure(r->port, &wish);
+	if (rc)
+		return rc;
+	rail_hosts_port_use(h, (unsigned)rail, r->port);
+	rc = adapter_find(p, r->port, &r->adapter);
+	if (!rc)
+		rc = vrb_ud_create(r->adapter, r->port, PROBE_SENDS, PROBE_RECEIVES, &r->ud);
+	return rc ? rc : rail_fill(r);
+}
+
+void rail_probe_close(struct rail_prober *p)
+{
+	if (!p)
+		return;
+	for (int r = 0; r < p->rails; r++) {
+		vrb_ud_destroy(&p->rail[r].ud);
+		vrb_mr_deregister(p->rail[r].mr);
+		free(p->rail[r].memory);
+	}
+	for (int a = 0; a < p->adapters; a++)
+		vrb_adapter_close(&p->adapter[a]);
+	vrb_ports_free(&p->ports);
+	free(p->address);
+	free(p->heard);
+	free(p);
+}
+
+static int rails_make(struct rail_prober *p, const struct rail_settings *set, const struct rail_hosts *h)
+{
+	int rc = vrb_ports_scan_real(ibv_get_device_list(NULL), &p->ports);
+
+	for (int r = 0; r < (int)h->choice.rails && !rc; r++) {
+		p->rails = r + 1;
+		rc = rail_make(p, set, h, r);
+	}
+	return rc;
+}
+
+static struct rail_prober *prober_make(const struct rail_settings *set, const struct rail_hosts *h)
+{
+	struct rail_prober *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->hosts = h->hosts;
+	p->mine = h->mine;
+	p->ref = h->choice.ref;
+	p->cookie = rg_random();
+	p->address = calloc(p->hosts, sizeof(*p->address));
+	p->heard = calloc(p->hosts, sizeof(*p->heard));
+	if (p->address && p->heard && !rails_make(p, set, h))
+		return p;
+	rail_probe_close(p);
+	return NULL;
+}
+
+struct rail_prober *rail_probe_open(const struct rail_settings *set, const struct rail_hosts *h,
+				    unsigned char address[RAIL_PROBE_BYTES])
+{
+	struct probe_address a = { .rails = 0 };
+	struct rail_prober *p;
+
+	memset(address, 0, RAIL_PROBE_BYTES);
+	if (h->hosts < 2 || h->choice.named || h->choice.rails < 2)
+		return NULL;
+	/* The reason why there is no queue pair is told where the rails are opened. */
+	rg_errors_hold();
+	p = prober_make(set, h);
+	rg_errors_release(false);
+	if (!p)
+		return NULL;
+	a.cookie = p->cookie;
+	a.rails = (uint32_t)p->rails;
+	for (int r = 0; r < p->rails; r++)
+		vrb_ud_address(&p->rail[r].ud, p->rail[r].port, &a.at[r]);
+	memcpy(address, &a, sizeof(a));
+	return p;
+}
+
+bool rail_probe_start(struct rail_prober *p, const unsigned char *addresses)
+{
+	for (unsigned h = 0; h < p->hosts; h++) {
+		memcpy(&p->address[h], addresses + (size_t)h * RAIL_PROBE_BYTES, sizeof(p->address[h]));
+		if (p->address[h].rails != (uint32_t)p->rails)
+			return false;
+	}
+	return true;
+}
+
+/* ---- Datagrams --------------------------------------------------------------- */
+
+static void came_from(struct probe_rail *r, const struct datagram *d)
+{
+	struct rail_prober *p = r->prober;
+	const uint32_t rail = (uint32_t)(r - p->rail);
+	unsigned i = 0;
+
+	if (d->cookie != p->cookie || d->host >= p->hosts || d->rail >= (uint32_t)p->rails)
+		return;
+	for (uint64_t step = 1; step < p->hosts && d->rail == rail; step *= 2, i++)
+		if ((d->host + step) % p->hosts == p->mine)
+			r->came |= UINT32_C(1) << i;
+	p->heard[d->host][d->rail] |= UINT32_C(1) << rail;
+}
+
+static void rail_poll(struct probe_rail *r)
+{
+	struct ibv_wc wc[PROBE_BATCH];
+	struct datagram d;
+	int n;
+
+	while ((n = ibv_poll_cq(r->ud.cq, PROBE_BATCH, wc)) > 0)
+		for (int i = 0; i < n; i++) {
+			if (wc[i].wr_id >= PROBE_RECEIVES) {
+				r->out--;
+				continue;
+			}
+			if (wc[i].status == IBV_WC_SUCCESS && wc[i].byte_len == VRB_GRH_BYTES + sizeof(d)) {
+				memcpy(&d, r->memory + wc[i].wr_id * PROBE_STRIDE + VRB_GRH_BYTES, sizeof(d));
+				came_from(r, &d);
+			}
+			receive(r, wc[i].wr_id);
+		}
+}
+
+static void rails_poll(struct rail_prober *p)
+{
+	for (int r = 0; r < p->rails; r++)
+		rail_poll(&p->rail[r]);
+}
+
+/* From a rail of this host to one of another. */
+static void send_to(struct rail_prober *p, int rail, unsigned host, int to, uint64_t until_ns)
+{
+	struct probe_rail *r = &p->rail[rail];
+	unsigned char *at = r->memory + (size_t)PROBE_RECEIVES * PROBE_STRIDE;
+	const struct vrb_ud_address *address = &p->address[host].at[to];
+	struct datagram d = { p->address[host].cookie, p->mine, (uint32_t)rail };
+	struct ibv_ah *ah;
+
+	if (vrb_ud_way(r->adapter, r->port, address, &ah))
+		return;
+	memcpy(at, &d, sizeof(d));
+	if (!vrb_ud_send(&r->ud, ah, address->qpn, PROBE_RECEIVES, at, sizeof(d), r->mr->lkey))
+		r->out++;
+	/* The buffer and the address handle are the next one's. */
+	while (r->out && !rg_reached(until_ns, rg_now_ns()))
+		rails_poll(p);
+	ibv_destroy_ah(ah);
+}
+
+static void send_rails(struct rail_prober *p, uint64_t until_ns)
+{
+	for (uint64_t step = 1; step < p->hosts; step *= 2)
+		for (int r = 0; r < p->rails; r++)
+			send_to(p, r, (unsigned)((p->mine + step) % p->hosts), r, until_ns);
+}
+
+static void send_pairs(struct rail_prober *p, uint64_t until_ns)
+{
+	for (unsigned h = 0; h < p->hosts; h++)
+		for (int r = 0; r < p->rails && h != p->mine && (h == p->ref || p->mine == p->ref); r++)
+			for (int to = 0; to < p->rails; to++)
+				send_to(p, r, h, to, until_ns);
+}
+
+static bool rails_miss(const struct rail_prober *p)
+{
+	for (int r = 0; r < p->rails; r++)
+		for (uint64_t i = 0; UINT64_C(1) << i < p->hosts; i++)
+			if (!(p->rail[r].came >> i & 1))
+				return true;
+	return false;
+}
+
+/* Nothing has come from a rail of host h to these rails of this host. */
+static uint32_t unheard(const struct rail_prober *p, unsigned h, int rail)
+{
+	return ~p->heard[h][rail] & ((UINT32_C(1) << p->rails) - 1);
+}
+
+static bool pairs_miss(const struct rail_prober *p)
+{
+	for (unsigned h = 0; h < p->hosts; h++)
+		for (int r = 0; r < p->rails && h != p->mine && (h == p->ref || p->mine == p->ref); r++)
+			if (unheard(p, h, r))
+				return true;
+	return false;
+}
+
+bool rail_probe_round(struct rail_prober *p, bool all_pairs, uint64_t most_ns)
+{
+	const uint64_t begin_ns = rg_now_ns();
+
+	for (uint64_t turn = 0; turn < PROBE_TIMES; turn++) {
+		const uint64_t until_ns = begin_ns + most_ns * (turn + 1) / PROBE_TIMES;
+
+		if (all_pairs)
+			send_pairs(p, begin_ns + most_ns);
+		else
+			send_rails(p, begin_ns + most_ns);
+		do {
+			rails_poll(p);
+			if (!(all_pairs ? pairs_miss(p) : rails_miss(p)))
+				return false;
+			rg_yield();
+		} while (!rg_reached(until_ns, rg_now_ns()));
+	}
+	return true;
+}
+
+void rail_probe_lost(const struct rail_prober *p, uint32_t (*lost)[RAIL_MAX])
+{
+	for (unsigned h = 0; h < p->hosts; h++)
+		for (int r = 0; r < p->rails && h != p->mine; r++) {
+			const uint32_t bits = unheard(p, h, r);
+
+			if (p->mine == p->ref)
+				lost[h][r] |= bits;
+			else if (h == p->ref)
+				for (int own = 0; own < p->rails; own++)
+					lost[p->mine][own] |= (bits >> own & 1) << r;
+		}
+}
