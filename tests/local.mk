@@ -2,7 +2,7 @@
 AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; MPIRUN='$(MPIRUN)'; \
 	RG_MPI_FLAVOR='$(RG_MPI_FLAVOR)'; RG_SANITIZE='$(RG_SANITIZE)'; \
 	CC='$(CC)'; MPIFC='$(MPIFC)'; export srcdir MPIRUN RG_MPI_FLAVOR RG_SANITIZE CC MPIFC;
-noinst_HEADERS += tests/random.h tests/virtual/counted.h
+noinst_HEADERS += tests/page.h tests/random.h tests/virtual/counted.h
 EXTRA_DIST += tests/chroot.sh tests/chroots.sh tests/run-lib.sh tests/listens.sh tests/results.sh tests/clang.sh tests/coverage.sh tests/house.sh tests/comments.awk tests/split.awk tests/names.txt tests/rooms.txt tests/cycles.txt tests/run-jobs.sh tests/tsan-lib.sh tests/timed.sh \
 	tests/bench/die.sh tests/bench/ledger-lib.sh tests/cli/bibtex.awk tests/cli/known_records.sh tests/cli/reframe.py
 LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/timed.sh

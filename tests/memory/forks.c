@@ -54,15 +54,15 @@ static int child_writes(struct life *l, int told)
 {
 	if (memcmp(l->mem, l->shadow, l->bytes))
 		return CHILD_SAW_OTHER;
-	for (size_t i = 0; i < l->bytes; i += 2 * LIFE_PAGE)
-		memset(l->mem + i, 0xcc, LIFE_PAGE);
+	for (size_t i = 0; i < l->bytes; i += 2 * PAGE)
+		memset(l->mem + i, 0xcc, PAGE);
 	until_told(told);
-	for (size_t i = 0; i < l->bytes; i += LIFE_PAGE) {
-		bool mine = i / LIFE_PAGE % 2 == 0;
+	for (size_t i = 0; i < l->bytes; i += PAGE) {
+		bool mine = i / PAGE % 2 == 0;
 
-		if (mine && (l->mem[i] != 0xcc || l->mem[i + LIFE_PAGE - 1] != 0xcc))
+		if (mine && (l->mem[i] != 0xcc || l->mem[i + PAGE - 1] != 0xcc))
 			return CHILD_LOST;
-		if (!mine && memcmp(l->mem + i, l->shadow + i, LIFE_PAGE))
+		if (!mine && memcmp(l->mem + i, l->shadow + i, PAGE))
 			return CHILD_SAW_LATER;
 	}
 	return CHILD_WELL;

@@ -64,7 +64,7 @@ const char *frame_enter(struct life *l, void (*body)(struct life *l, size_t need
 	f->need = need;
 	l->own = f;
 	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, life_round(stack_bytes, LIFE_PAGE));
+	pthread_attr_setstacksize(&attributes, life_round(stack_bytes, PAGE));
 	rc = pthread_create(&f->thread, &attributes, frame_run, l);
 	pthread_attr_destroy(&attributes);
 	if (rc) {

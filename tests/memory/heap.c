@@ -200,19 +200,19 @@ static const char *begin_churn(struct life *l)
 
 static const char *begin_break(struct life *l)
 {
-	unsigned char *at = sbrk((intptr_t)(l->limit + LIFE_PAGE));
+	unsigned char *at = sbrk((intptr_t)(l->limit + PAGE));
 
 	if (at == (void *)-1)
 		return life_failed("sbrk");
 	l->home = at;
-	life_is_zero(l, (void *)life_round((uintptr_t)at, LIFE_PAGE), l->limit);
+	life_is_zero(l, (void *)life_round((uintptr_t)at, PAGE), l->limit);
 	return NULL;
 }
 
 /* Lower the end only while it is ours, without other memory after it. */
 static bool break_down(struct life *l)
 {
-	return sbrk(0) == l->home + l->limit + LIFE_PAGE && !brk(l->home);
+	return sbrk(0) == l->home + l->limit + PAGE && !brk(l->home);
 }
 
 static const char *change_break(struct life *l, size_t need)

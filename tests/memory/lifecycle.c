@@ -65,7 +65,7 @@ static struct worker workers[THREADS];
 static struct message message_of(unsigned round, uint64_t seed)
 {
 	static const size_t sizes[] = {4096, 8192, 8193, 20000, 65536, 200001, 400000, 1048576, 1500000};
-	static const size_t places[] = {0, 64, LIFE_PAGE, LIFE_PAGE + 8};
+	const size_t places[] = {0, 64, PAGE, PAGE + 8};
 	static const enum how hows[] = {HOW_SEND, HOW_SEND, HOW_ISEND, HOW_ISEND,
 					HOW_SEND, HOW_SEND, HOW_BCAST, HOW_SENDRECV};
 	uint64_t state = seed ^ round / 4;

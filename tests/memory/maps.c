@@ -43,7 +43,7 @@ static const char *begin_with(struct life *l, int flags, size_t page)
 
 static const char *begin(struct life *l)
 {
-	return begin_with(l, 0, LIFE_PAGE);
+	return begin_with(l, 0, PAGE);
 }
 
 static void end(struct life *l)
@@ -76,7 +76,7 @@ static const char *change_fixed(struct life *l, size_t need)
 	size_t at, bytes;
 
 	(void)need;
-	life_pages(l, LIFE_PAGE, &at, &bytes);
+	life_pages(l, PAGE, &at, &bytes);
 	if (map(l->mem + at, bytes, MAP_FIXED) == MAP_FAILED)
 		return life_failed("mmap with MAP_FIXED");
 	memset(l->shadow + at, 0, bytes);
@@ -130,10 +130,10 @@ static const char *change_instruction(struct life *l, size_t need)
 /* A little more than needed, so that some changes shrink and some grow. */
 static const char *change_mremap(struct life *l, size_t need)
 {
-	size_t bytes = life_round(need, LIFE_PAGE);
+	size_t bytes = life_round(need, PAGE);
 	void *p;
 
-	bytes += life_draw(l, (l->limit - bytes) / LIFE_PAGE + 1) * LIFE_PAGE;
+	bytes += life_draw(l, (l->limit - bytes) / PAGE + 1) * PAGE;
 	p = mremap(l->mem, l->bytes, bytes, MREMAP_MAYMOVE);
 	if (p == MAP_FAILED)
 		return life_failed("mremap");
@@ -256,7 +256,7 @@ static const char *advise(struct life *l, size_t page, int advice, const char *c
 static const char *change_dontneed(struct life *l, size_t need)
 {
 	(void)need;
-	return advise(l, LIFE_PAGE, MADV_DONTNEED, "madvise MADV_DONTNEED");
+	return advise(l, PAGE, MADV_DONTNEED, "madvise MADV_DONTNEED");
 }
 
 static const char *begin_remove(struct life *l)
@@ -272,7 +272,7 @@ static const char *begin_remove(struct life *l)
 static const char *change_remove(struct life *l, size_t need)
 {
 	(void)need;
-	return advise(l, LIFE_PAGE, MADV_REMOVE, "madvise MADV_REMOVE");
+	return advise(l, PAGE, MADV_REMOVE, "madvise MADV_REMOVE");
 }
 
 /*
@@ -285,16 +285,16 @@ static const char *change_free(struct life *l, size_t need)
 	if (madvise(l->mem, l->bytes, MADV_FREE))
 		return life_failed("madvise MADV_FREE");
 	madvise(l->mem, l->bytes, MADV_PAGEOUT);
-	for (size_t i = 0; i < l->bytes; i += LIFE_PAGE) {
+	for (size_t i = 0; i < l->bytes; i += PAGE) {
 		volatile unsigned char *p = l->mem + i;
 
 		*p = *p;
 	}
-	for (size_t i = 0; i < l->bytes; i += LIFE_PAGE) {
-		bool kept = !memcmp(l->mem + i, l->shadow + i, LIFE_PAGE);
+	for (size_t i = 0; i < l->bytes; i += PAGE) {
+		bool kept = !memcmp(l->mem + i, l->shadow + i, PAGE);
 
 		if (!kept)
-			memset(l->shadow + i, 0, LIFE_PAGE);
+			memset(l->shadow + i, 0, PAGE);
 	}
 	return NULL;
 }
@@ -344,7 +344,7 @@ static const char *change_thp(struct life *l, size_t need)
 
 	if (life_draw(l, 2))
 		return change_dontneed(l, need);
-	life_pages(l, LIFE_PAGE, &at, &bytes);
+	life_pages(l, PAGE, &at, &bytes);
 	if (map(l->mem + at, bytes, MAP_FIXED) == MAP_FAILED)
 		return life_failed("mmap with MAP_FIXED");
 	madvise(l->mem + at, bytes, MADV_HUGEPAGE);

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../page.h"
 #include "../random.h"
 
 #ifdef __cplusplus
@@ -70,8 +71,6 @@ extern bool life_threaded;
 
 /* Before MPI_Init: get memory from malloc. */
 void heap_early(size_t bytes);
-
-enum { LIFE_PAGE = 4096 };
 
 /* A random number below n. */
 static inline size_t life_draw(struct life *l, size_t n)

@@ -24,7 +24,7 @@ size_t message_need(const struct message *m)
 
 size_t message_limit(size_t max)
 {
-	return life_round(2 * (max + GAP) + 2 * LIFE_PAGE, LIFE_PAGE);
+	return life_round(2 * (max + GAP) + 2 * PAGE, PAGE);
 }
 
 /* ---- Lives ------------------------------------------------------------------------ */

@@ -202,7 +202,7 @@ static const char *change_posix(struct life *l, size_t need)
 
 static const char *change_truncate(struct life *l, size_t need)
 {
-	size_t left = life_draw(l, 2) ? 0 : life_draw(l, l->limit / LIFE_PAGE) * LIFE_PAGE;
+	size_t left = life_draw(l, 2) ? 0 : life_draw(l, l->limit / PAGE) * PAGE;
 	char path[64];
 
 	(void)need;
@@ -220,7 +220,7 @@ static const char *change_punch(struct life *l, size_t need)
 	size_t at, bytes;
 
 	(void)need;
-	life_pages(l, LIFE_PAGE, &at, &bytes);
+	life_pages(l, PAGE, &at, &bytes);
 	if (fallocate(l->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)bytes))
 		return life_failed("fallocate");
 	memset(l->shadow + at, 0, bytes);
@@ -245,18 +245,18 @@ static const char *change_foreign(struct life *l, size_t need)
 /* The pages in another order: the address of each half shows the other, or itself again. */
 static const char *change_remap_pages(struct life *l, size_t need)
 {
-	size_t half = l->limit / 2 / LIFE_PAGE, swapped = l->turn++ % 2 ? 0 : half;
-	unsigned char *low = l->mem, *high = l->mem + half * LIFE_PAGE;
+	size_t half = l->limit / 2 / PAGE, swapped = l->turn++ % 2 ? 0 : half;
+	unsigned char *low = l->mem, *high = l->mem + half * PAGE;
 
 	(void)need;
-	if (remap_file_pages(low, half * LIFE_PAGE, 0, swapped, 0) ||
-	    remap_file_pages(high, half * LIFE_PAGE, 0, half - swapped, 0))
+	if (remap_file_pages(low, half * PAGE, 0, swapped, 0) ||
+	    remap_file_pages(high, half * PAGE, 0, half - swapped, 0))
 		return life_failed("remap_file_pages");
-	for (size_t i = 0; i < half * LIFE_PAGE; i++) {
+	for (size_t i = 0; i < half * PAGE; i++) {
 		unsigned char byte = l->shadow[i];
 
-		l->shadow[i] = l->shadow[half * LIFE_PAGE + i];
-		l->shadow[half * LIFE_PAGE + i] = byte;
+		l->shadow[i] = l->shadow[half * PAGE + i];
+		l->shadow[half * PAGE + i] = byte;
 	}
 	return NULL;
 }

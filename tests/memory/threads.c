@@ -149,7 +149,7 @@ static const char *reopen_library(struct life *l, size_t need)
 /* In its place something else is mapped meanwhile, now and then. */
 static const char *change_library(struct life *l, size_t need)
 {
-	unsigned char *page = l->mem - (uintptr_t)l->mem % LIFE_PAGE;
+	unsigned char *page = l->mem - (uintptr_t)l->mem % PAGE;
 	void *p;
 
 	if (!l->own)
@@ -171,7 +171,7 @@ static const char *change_library(struct life *l, size_t need)
 
 /* ---- A neighbour ------------------------------------------------------------------------ */
 
-enum { SIDE = 16 * LIFE_PAGE };
+#define SIDE (16 * PAGE)
 
 struct neighbour {
 	pthread_t thread;

@@ -25,10 +25,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../page.h"
 #include "memwatch/memwatch.h"
 #include "memwatch/patch.h"
 
-enum { PAGE = 4096, HEARD_MAX = 4096 };
+enum { HEARD_MAX = 4096 };
 
 static const int RW = PROT_READ | PROT_WRITE, ANON = MAP_PRIVATE | MAP_ANONYMOUS;
 
@@ -226,10 +227,10 @@ static void test_clone(void **state)
 
 static void *use_stack(void *out)
 {
-	volatile char local[3 * PAGE];
+	volatile char local[3 * PAGE_MOST];
 
 	memset((void *)local, 1, sizeof(local));
-	*(uintptr_t *)out = (uintptr_t)&local[PAGE];
+	*(uintptr_t *)out = (uintptr_t)&local[PAGE_MOST];
 	return NULL;
 }
 
@@ -285,7 +286,7 @@ static int first_segment(struct dl_phdr_info *object, size_t bytes, void *user)
 static void test_libraries(void **state)
 {
 	struct { const char *name; uintptr_t at; } want = { "libBrokenLocale", 0 };
-	static char here[PAGE];
+	static char here[PAGE_MOST];
 	uint64_t unloads, after;
 	void *heap = malloc(100), *lib = dlopen("libBrokenLocale.so.1", RTLD_NOW);
 

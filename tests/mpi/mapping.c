@@ -26,7 +26,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, BYTES = 1 << 20 };
+#include "../page.h"
+
+enum { BYTES = 1 << 20 };
 
 static int rank, wrong;
 static const char *now;			/* the case */
@@ -189,23 +191,24 @@ static const char *parts(void)
 /* The gaps of a type are not the message's. */
 static const char *gaps(void)
 {
-	enum { BLOCK = 8 * PAGE, STRIDE = 16 * PAGE, COUNT = 16 };
-	unsigned char *buf = pages(STRIDE * COUNT);
+	enum { COUNT = 16 };
+	const int block = 8 * PAGE, stride = 16 * PAGE;
+	unsigned char *buf = pages(stride * COUNT);
 	MPI_Datatype type;
 
-	MPI_Type_vector(COUNT, BLOCK, STRIDE, MPI_BYTE, &type);
+	MPI_Type_vector(COUNT, block, stride, MPI_BYTE, &type);
 	MPI_Type_commit(&type);
 	for (int n = 0; n < 3; n++) {
-		fill(buf, STRIDE * COUNT, (unsigned)n);
+		fill(buf, stride * COUNT, (unsigned)n);
 		if (rank == 0)
 			MPI_Send(buf, 1, type, 1, 0, MPI_COMM_WORLD);
 		else
 			MPI_Recv(buf, 1, type, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		check(is_filled(buf, STRIDE * COUNT - STRIDE + BLOCK, (unsigned)n));
-		check(is_not(buf, STRIDE * COUNT));
+		check(is_filled(buf, stride * COUNT - stride + block, (unsigned)n));
+		check(is_not(buf, stride * COUNT));
 	}
 	MPI_Type_free(&type);
-	munmap(buf, STRIDE * COUNT);
+	munmap(buf, stride * COUNT);
 	return NULL;
 }
 

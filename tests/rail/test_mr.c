@@ -13,11 +13,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "../page.h"
 #include "capture.h"
 #include "memwatch/memwatch.h"
 #include "rail/memory/mr.h"
-
-enum { PAGE = 4096 };
 
 /* The device: the live registrations, and the time to refuse. */
 static struct {

@@ -11,13 +11,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "../page.h"
 #include "rail/lane/cq.h"
 #include "rail/lane/lane_ring.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/peer/peer.h"
 #include "util/clock.h"
 
-enum { PAGE = 4096, RINGS_MOST = 1024, FEW = 16 };
+enum { RINGS_MOST = 1024, FEW = 16 };
 
 static struct rings {
 	struct rail_ctx *ctx;

@@ -7,9 +7,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../page.h"
 #include "kit.h"
 
-enum { PAGE = 4096, BYTES = 8 * PAGE };
+enum { BYTES = 8 * PAGE_MOST };
 
 /* ---- Memory, and what becomes of it -------------------------------------- */
 

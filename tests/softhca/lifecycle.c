@@ -12,9 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../page.h"
 #include "kit.h"
 
-enum { PAGE = 4096, SLOTS = 6, ROUNDS = 150, MOST = 96 };
+enum { SLOTS = 6, ROUNDS = 150, MOST = 96 };
 
 static unsigned char *fresh(void *where, size_t bytes)
 {
@@ -256,7 +257,9 @@ static void lives(struct side *s, struct end *e)
 
 /* ---- While messages arrive ----------------------------------------------- */
 
-enum { PARTS = 8, PART = 32 * PAGE, TURNS = 20 };
+#define PART (32 * PAGE)
+
+enum { PARTS = 8, TURNS = 20 };
 
 static unsigned char *received;
 static _Atomic bool done;

@@ -7,14 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../page.h"
 #include "cmocka_all.h"
 #include "softhca/base/maps.h"
 #include "softhca/pages/memory.h"
 #include "softhca/pages/pinned.h"
 #include "softhca/pages/remap.h"
 #include "softhca/softhca.h"
-
-enum { PAGE = 4096 };
 
 /* Read an address of this process as a peer would. */
 static void read_as_peer(const void *addr, void *to, size_t bytes)
@@ -119,17 +118,17 @@ static void test_arena_many(void **state)
 
 static void test_interior(void **state)
 {
-	unsigned char *at = fresh(6), copy[6 * PAGE];
+	unsigned char *at = fresh(6), copy[6 * PAGE_MOST];
 	uint64_t start, end;
 	unsigned i;
 
 	for (i = 0; i < 6 * PAGE; i++)
 		at[i] = (unsigned char)(i * 7 + i / PAGE);
-	memcpy(copy, at, sizeof(copy));
+	memcpy(copy, at, 6 * PAGE);
 	remap(at + 100, 4 * PAGE, false, &start, &end);
 	assert_int_equal(start, (uintptr_t)at + PAGE);
 	assert_int_equal(end, (uintptr_t)at + 4 * PAGE);
-	assert_memory_equal(at, copy, sizeof(copy));
+	assert_memory_equal(at, copy, 6 * PAGE);
 	at[2 * PAGE] = 99;
 	read_as_peer(at + 2 * PAGE, copy, 1);
 	assert_int_equal(copy[0], 99);
@@ -203,7 +202,7 @@ static void test_address_reused(void **state)
 /* Memory of other kinds stays where it is. */
 static void test_not_movable(void **state)
 {
-	unsigned char stack[3 * PAGE], *file, *hole, *only;
+	unsigned char stack[3 * PAGE_MOST], *file, *hole, *only;
 	uint64_t start, end;
 	FILE *f = tmpfile();
 
@@ -237,7 +236,7 @@ struct stack {			/* an array on a thread's stack, until told to end */
 
 static void *stand(void *argument)
 {
-	unsigned char array[8 * PAGE];
+	unsigned char array[8 * PAGE_MOST];
 	struct stack *s = argument;
 
 	s->array = array;

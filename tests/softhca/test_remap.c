@@ -9,11 +9,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../page.h"
 #include "cmocka_all.h"
 #include "softhca/pages/memory.h"
 #include "softhca/pages/remap.h"
 
-enum { PAGE = 4096, PAGES = 16 };
+enum { PAGES = 16 };
 
 /* Under a sanitizer no call is heard: then the test reports calls. */
 static bool watched;

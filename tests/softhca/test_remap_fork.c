@@ -13,11 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../page.h"
 #include "cmocka_all.h"
 #include "softhca/pages/memory.h"
 #include "softhca/pages/remap_int.h"
 
-enum { PAGE = 4096, PAGES = 64, PATIENCE_S = 120 };
+enum { PAGES = 64, PATIENCE_S = 120 };
 
 /* Under a sanitizer no call is heard: then the test reports calls. */
 static bool watched;

@@ -1,4 +1,5 @@
 /* buffers.c - memory of every origin, with bytes around each message that must stay as they are. */
+#include "../../page.h"
 #include "programs.h"
 
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, SAME_BYTES = 16 << 20 };
+enum { SAME_BYTES = 16 << 20 };
 
 const char *const origin_names[ORIGINS] = {
     "malloc",      "calloc", "realloc",      "inside malloc", "static", "stack",         "mmap",
