@@ -26,7 +26,8 @@ struct rail_plan_share {
 uint64_t rail_plan_eager(uint64_t ranks, bool net);
 /* Chunks under way on a bulk lane, at most. */
 uint32_t rail_plan_bulk_depth(uint64_t ranks);
-struct rail_plan_share rail_plan_ring(uint64_t ranks, uint64_t eager);
+/* copied: the processors of both ends move the bytes. */
+struct rail_plan_share rail_plan_ring(uint64_t ranks, uint64_t eager, bool copied);
 struct rail_plan_share rail_plan_send(uint64_t ranks, uint64_t eager);
 uint64_t rail_plan_ring_bytes(const struct rail_plan_share *share);
 uint64_t rail_plan_send_bytes(const struct rail_plan_share *share);
@@ -38,6 +39,7 @@ struct rail_plan_peer {
 	uint32_t eager_lanes;		/* on rail 0 and on the rails bound, 1 to 3 */
 	uint32_t inboxes;		/* eager lanes that this end receives from, 1 or 2 */
 	bool polled;			/* rings; else SENDs into a shared receive queue */
+	bool copied;			/* by the processors of both ends */
 	uint32_t bulk_depth;		/* of the devices; 0: rail_plan_bulk_depth */
 };
 

@@ -36,9 +36,11 @@ static void test_large(void **state)
 	/* The shares shrink at one bound, which all ranks know. */
 	assert_int_equal(rail_plan_eager(RAIL_PLAN_MANY - 1, false), 8192);
 	assert_int_equal(rail_plan_eager(RAIL_PLAN_MANY, false), 4088);
-	assert_int_equal(rail_plan_ring(RAIL_PLAN_MANY - 1, 8192).units * 64, 128 * 1024);
-	assert_int_equal(rail_plan_ring(RAIL_PLAN_MANY, 4088).units * 64, 16 * 1024);
-	assert_int_equal(rail_plan_ring(RAIL_PLAN_MANY, 65536).units * 64, 512 * 1024);
+	assert_int_equal(rail_plan_ring(RAIL_PLAN_MANY - 1, 8192, true).units * 64, 128 * 1024);
+	assert_int_equal(rail_plan_ring(64, 8192, false).units * 64, 128 * 1024);
+	assert_int_equal(rail_plan_ring(64, 8192, true).units * 64, 256 * 1024);
+	assert_int_equal(rail_plan_ring(RAIL_PLAN_MANY, 4088, true).units * 64, 16 * 1024);
+	assert_int_equal(rail_plan_ring(RAIL_PLAN_MANY, 65536, false).units * 64, 512 * 1024);
 }
 
 /* ---- A peer ---------------------------------------------------------------- */
@@ -83,6 +85,7 @@ static void count_body(struct job *job)
 	peer = job->peer[!job->rank];
 	p.rails = (uint32_t)peer->rail_count;
 	p.polled = peer->polled;
+	p.copied = peer->copies;
 	p.bulk_depth = job->ctx->bulk_depth;
 	is = taken(job, peer);
 	/*

@@ -45,7 +45,7 @@ static void geometry_choose(const struct rail_peer *peer, struct rail_geometry *
 {
 	const struct rail_ctx *ctx = peer->ctx;
 	const struct rail_plan_share share = peer->polled ?
-		rail_plan_ring(ctx->cfg.peer_count, ctx->eager_max) :
+		rail_plan_ring(ctx->cfg.peer_count, ctx->eager_max, peer->copies) :
 		rail_plan_send(ctx->cfg.peer_count, ctx->eager_max);
 
 	memset(g, 0, sizeof(*g));
