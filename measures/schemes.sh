@@ -14,11 +14,11 @@
 # sizes of a kind, of what the ratio of the two differs from 1.  What is asked of a row is less by it.
 #
 # All is kept in $values, lines "KIND BYTES WAY LAUNCH VALUE".
-# shellcheck disable=SC2046,SC2086,SC2154 # words are meant; measures/run.sh has the rest
+# shellcheck disable=SC2016,SC2046,SC2086,SC2154 # words are meant; the rest is of measures/run.sh, and of awk
 values=$work/values
 perf_rows=${MEASURE_PERF:-4}
 # --eager 8K is the default of today: forced ways pin it, so that a choice of eager limits shows.
-scheme_ways="auto again read write both eager16K eager32K eager64K mapped"
+scheme_ways="native auto again read write both eager16K eager32K eager64K mapped"
 scheme_sizes=${MEASURE_SIZES:-4K:4M}
 scheme_args="--soft ideal --buffers malloc -i 2000 -x 5"
 
@@ -32,12 +32,14 @@ scheme_options() {
 	esac
 }
 
-# scheme_keep KIND WAY: the rows of a launch; of "native" that column, of any other way the other
+# scheme_keep KIND WAY: the rows of a launch
 scheme_keep() {
-	sed -n 's/.*"type":"row","way":"\([^"]*\)","bytes":\([0-9]*\),.*"median":\([0-9.]*\),.*/\1 \2 \3/p' \
-		"$work/s.jsonl" | awk -v kind="$1" -v way="$2" -v k="$k" '
-		{ print kind, $2, ($1 == "native" ? "native" : way), k, $3 }' >>"$values"
+	sed -n 's/.*"type":"row",.*"bytes":\([0-9]*\),.*"median":\([0-9.]*\),.*/\1 \2/p' "$work/s.jsonl" |
+		awk -v kind="$1" -v way="$2" -v k="$k" '{ print kind, $1, way, k, $2 }' >>"$values"
 	rm -f "$work/s.jsonl"
+	case $2 in
+	native | mpich) cp "$work/kept" "$work/library.$2" ;;
+	esac
 }
 
 # scheme_turn KIND N "PROGRAM ARG..." WAY...: one launch of each way
@@ -46,16 +48,13 @@ scheme_turn() {
 	shift 3
 	for way do
 		over=single
-		[ "$way" != auto ] || over=native,single
+		[ "$way" != native ] || over=native
 		once kept $ranks $program --over $over $scheme_args $(scheme_options $way) \
 			--json "$work/s.jsonl"
 		scheme_keep "$kind" "$way"
-		[ "$way" != auto ] || cp "$work/kept" "$work/native.own"
 	done
 	[ -n "${RG_MPICH_BUILD-}" ] || return 0
 	in_mpich once kept $ranks $program --over native $scheme_args --json "$work/s.jsonl"
-	sed -i 's/"way":"native"/"way":"mpich"/' "$work/s.jsonl"
-	cp "$work/kept" "$work/native.mpich"
 	scheme_keep "$kind" mpich
 }
 
@@ -68,7 +67,7 @@ scheme_pt2pt() {
 	# Messages without a rendezvous have the native library alone beside them.
 	for row in "bw64-small rg_bw" "bibw64-small rg_bibw" "latency-small rg_latency"; do
 		for k in $(seq "$launches"); do
-			scheme_turn "${row% *}" 2 "$pt2pt/${row#* } -m 8:2K --time-cap 0.06" auto again
+			scheme_turn "${row% *}" 2 "$pt2pt/${row#* } -m 8:2K --time-cap 0.06" native auto again
 		done
 	done
 }
@@ -85,7 +84,7 @@ scheme_collectives() {
 		for ranks in 2 4; do
 			for k in $(seq "$launches"); do
 				scheme_turn "$coll-$ranks" $ranks "collective/rg_$coll -m 4K:1M --time-cap 0.02" \
-					auto again read both eager64K $(algorithms $coll)
+					native auto again read both eager64K $(algorithms $coll)
 			done
 		done
 	done
@@ -108,7 +107,7 @@ scheme_first() {
 			$row
 		END
 		for k in $(seq "$launches"); do
-			for way in $scheme_ways; do
+			for way in ${scheme_ways#native }; do
 				once kept 2 $exec $(scheme_options $way) -- measures/first $mode $count \
 					${size:-4096} ${size:-1048576} "$k"
 				echo "first-$mode-$count ${size:-1048576} $way $k" \
@@ -120,10 +119,8 @@ scheme_first() {
 
 # ---- Tables ---------------------------------------------------------------------------------------
 
-# The table of all kinds: rows, the noise of each kind, and a line "# missed ..." for each ratio that
-# is not what was asked.
-scheme_table() {
-	awk -v launches="$launches" -v missed="$work/missed" '
+# What both tables have: values by kind, size, way and launch; `auto` has all kinds and sizes.
+scheme_awk='
 	function median(kind, bytes, way, first, step,    k, n, i, j, t, v) {
 		for (k = first; k <= launches; k += step)
 			if ((kind, bytes, way, k) in value)
@@ -134,11 +131,71 @@ scheme_table() {
 			}
 		return n ? (n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2) : 0
 	}
-	function is_rate(kind) { return kind ~ /bw/ }
 	function all(kind, bytes, way) { return median(kind, bytes, way, 1, 1) }
-	# Better is above 1.
+	function is_rate(kind) { return kind ~ /bw/ }
+	function unit(kind) { return is_rate(kind) ? "MB/s" : "us" }
+	# Above 1: a is better.
 	function ratio(kind, a, b) { return !a || !b ? 0 : is_rate(kind) ? a / b : b / a }
-	# The best of the ways whose names match, in the launches from `first` on.
+	$1 ~ /-[24]$/ && $2 !~ /^(4096|65536|1048576)$/ { next }
+	{
+		value[$1, $2, $3, $4] = $5
+		if (!(($1, $2) in known) && $3 == "auto") {
+			known[$1, $2]
+			row_kind[++rows] = $1
+			row_bytes[rows] = $2
+		}
+		if (!($3 in way_known)) {
+			way_known[$3]
+			way[++ways] = $3
+		}
+	}'
+
+# scheme_rows PROGRAM: awk, on all values
+scheme_rows() {
+	awk -v launches="$launches" -v missed="$work/missed" "$scheme_awk $1" "$values"
+}
+
+# Each way in its unit.
+scheme_absolute() {
+	scheme_rows '
+	function occurs(kind, from, way,    i) {
+		for (i = from; i <= rows && row_kind[i] == kind; i++)
+			if (all(kind, row_bytes[i], way))
+				return 1
+		return 0
+	}
+	function header(kind, from,    n) {
+		printf "  %s, %s\n  %8s", kind, unit(kind), "bytes"
+		columns = 0
+		for (n = 1; n <= ways; n++)
+			if (occurs(kind, from, way[n])) {
+				column[++columns] = way[n]
+				printf " %9s", way[n]
+			}
+		print ""
+	}
+	function line(kind, bytes,    n, wide, v) {
+		printf "  %8d", bytes
+		for (n = 1; n <= columns; n++) {
+			wide = length(column[n]) > 9 ? length(column[n]) : 9
+			v = all(kind, bytes, column[n])
+			printf " %" wide "s", v ? sprintf("%.2f", v) : "-"
+		}
+		print ""
+	}
+	END {
+		for (i = 1; i <= rows; i++) {
+			if (row_kind[i] != row_kind[i - 1])
+				header(row_kind[i], i)
+			line(row_kind[i], row_bytes[i])
+		}
+	}'
+}
+
+# What was asked: a table by kind, and in $work/missed "KIND BYTES WHAT RATIO LEAST WAY".
+scheme_asked() {
+	scheme_rows '
+	# The best of the ways whose names match, in each second launch from `first` on, or in all.
 	function best(kind, bytes, pattern, first, step,    i, v, top, name) {
 		for (i = 1; i <= ways; i++)
 			if (way[i] ~ pattern && (v = median(kind, bytes, way[i], first, step)) &&
@@ -148,7 +205,7 @@ scheme_table() {
 			}
 		return name
 	}
-	function rms(kind,    i, r, n, sum) {
+	function noise_of(kind,    i, r, n, sum) {
 		for (i = 1; i <= rows; i++)
 			if (row_kind[i] == kind &&
 			    (r = ratio(kind, all(kind, row_bytes[i], "auto"), all(kind, row_bytes[i], "again")))) {
@@ -167,36 +224,14 @@ scheme_table() {
 		if (r < least)
 			printf "%s %d %s %.3f %.3f %s\n", kind, bytes, text, r, least, name >missed
 	}
-	function forced(kind, bytes, noise,    name) {
+	function forced(kind, bytes,    name) {
 		name = best(kind, bytes, "^(read|write|both|turns|eager.*|.*=.*)$", 1, 2)
-		if (name != "")
-			cell(kind, bytes, "forced", ratio(kind, median(kind, bytes, "auto", even, 2),
-				median(kind, bytes, name, even, 2)), (kind ~ /^first/ ? 0.909 : 0.95) - noise, name)
-		else
-			cell(kind, bytes, "forced", 0)
+		cell(kind, bytes, "forced", ratio(kind, median(kind, bytes, "auto", even, 2),
+			median(kind, bytes, name, even, 2)), (kind ~ /^first/ ? 1 / 1.1 : 0.95) - noise, name)
 	}
-	function plain(kind, bytes,    name) {
-		name = best(kind, bytes, "^plain-(write|read|halves|turns|ring.*)$", 1, 1)
-		cell(kind, bytes, "plain", ratio(kind, all(kind, bytes, "auto"), all(kind, bytes, name)),
-			bytes >= 32768 ? 0.85 : 0, substr(name, 7))
-	}
-	function native(kind, bytes,    name) {
-		name = best(kind, bytes, "^(native|mpich)$", 1, 1)
-		cell(kind, bytes, "native", ratio(kind, all(kind, bytes, "auto"), all(kind, bytes, name)),
-			1, name)
-	}
-	$1 ~ /-[24]$/ && $2 !~ /^(4096|65536|1048576)$/ { next }
-	{
-		value[$1, $2, $3, $4] = $5
-		if (!(($1, $2) in known) && $3 == "auto") {
-			known[$1, $2]
-			row_kind[++rows] = $1
-			row_bytes[rows] = $2
-		}
-		if (!($3 in way_known)) {
-			way_known[$3]
-			way[++ways] = $3
-		}
+	function beside(kind, bytes, text, pattern, least,    name) {
+		name = best(kind, bytes, pattern, 1, 1)
+		cell(kind, bytes, text, ratio(kind, all(kind, bytes, "auto"), all(kind, bytes, name)), least, name)
 	}
 	END {
 		even = launches > 1 ? 2 : 1
@@ -204,30 +239,32 @@ scheme_table() {
 			kind = row_kind[i]
 			bytes = row_bytes[i]
 			if (kind != row_kind[i - 1]) {
-				noise = rms(kind)
+				noise = noise_of(kind)
 				printf "  %s, %s; noise %.1f %%\n  %8s %10s  %-23s  %-23s  %-23s  %s\n", kind,
-					is_rate(kind) ? "MB/s" : "us", 100 * noise, "bytes", "automatic",
-					"/ best forced", "/ best plain copy", "mapped / without",
-					"/ better native library"
+					unit(kind), 100 * noise, "bytes", "automatic", "/ best forced",
+					"/ best plain copy", "mapped / without", "/ better native library"
 			}
 			printf "  %8d %10.2f", bytes, all(kind, bytes, "auto")
-			forced(kind, bytes, noise)
-			plain(kind, bytes)
+			forced(kind, bytes)
+			beside(kind, bytes, "plain", "^plain-(write|read|halves|turns|ring.*)$", bytes < 32768 ? 0 : 0.85)
 			cell(kind, bytes, "mapped", ratio(kind, all(kind, bytes, "mapped"),
-				all(kind, bytes, "auto")), 0.95 - noise, "mapped")
-			native(kind, bytes)
+				all(kind, bytes, "auto")), 0.95 - noise, "")
+			beside(kind, bytes, "native", "^(native|mpich)$", 1)
 			print ""
 		}
-		printf "  * missed; ratios above 1: automatic is better; asked: 0.95 of forced (first: 1 / 1.1) and of mapped, " \
-			"less the noise, 0.85 of plain from 32 KiB on, 1.0 of native; %d asked\n", asked
-	}' "$values"
+		print "  ratios above 1: the automatic way is better, or mapping; * missed.  Asked: of the best forced way 0.95," \
+			" without a\n  warm-up 1 / 1.1, of mapping 0.95, all less the noise; of a plain copy" \
+			" 0.85 from 32 KiB on; of a library 1.0"
+		printf "  %d ratios were asked for\n", asked
+	}'
+	echo "  $(wc -l <"$work/missed") were missed"
 }
 
-# scheme_symbols FILE...: the symbols in which these processes were most of the time
+# scheme_symbols FILE...: where these processes were most of the time: symbols, or libraries without them
 scheme_symbols() {
 	for file do
-		perf report -i "$file" --stdio -q --no-children -g none -F overhead,symbol 2>"$err"
-	done | awk '$1 ~ /%/ { sub(/^ *\[[^]]*\] */, "", $0); name = $NF; part[name] += $1; all += $1 }
+		perf report -i "$file" --stdio -q --no-children -g none -F overhead,symbol,dso 2>"$err"
+	done | awk '$1 ~ /%/ { name = $3 ~ /^0x/ ? $NF : $3; part[name] += $1; all += $1 }
 		END { for (name in part) printf "%.0f %s\n", 100 * part[name] / all, name }' |
 		sort -gr | awk '$1 >= 3 && NR <= 6 { printf "%s%s %% %s", (NR > 1 ? ", " : ""), $1, $2 }'
 }
@@ -275,7 +312,7 @@ scheme_machine() {
 		[ ! -e "$index/size" ] || echo "  cache: L$(cat "$index/level") $(cat "$index/type")" \
 			"$(cat "$index/size"), of processors $(cat "$index/shared_cpu_list")"
 	done
-	sed -n 's/^# native: \(.*\) by itself.*/  library: \1/p' "$work"/native.* 2>/dev/null | sort -u
+	sed -n 's/^# native: \(.*\) by itself.*/  library: \1/p' "$work"/library.* 2>/dev/null | sort -u
 }
 
 scheme_choice() {
@@ -286,7 +323,8 @@ scheme_choice() {
 	done
 	scheme_machine
 	: >"$work/missed"
-	scheme_table
+	scheme_absolute
+	scheme_asked
 	scheme_processor
 	case ${MEASURE_SCHEMES:-before} in
 	*before*) scheme_before ;;
