@@ -376,6 +376,15 @@ static size_t number(const char *text, size_t least, size_t most)
 	return n;
 }
 
+/* The parent does not wait for a child that has failed. */
+static void child_ended(int signal)
+{
+	int status;
+
+	if (waitpid(-1, &status, WNOHANG) > 0 && status)
+		_exit(4);
+}
+
 static void settle(void)
 {
 	cpu_set_t set;
@@ -383,6 +392,7 @@ static void settle(void)
 	CPU_ZERO(&set);
 	CPU_SET(me, &set);
 	sched_setaffinity(0, sizeof(set), &set);
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 	shared->pid[me] = getpid();
 	for (int i = 0; i < 2; i++) {
 		shared->plain[me][i] = malloc(LARGEST);
@@ -397,7 +407,6 @@ static void settle(void)
 int main(int argc, char **argv)
 {
 	pid_t child;
-	int status = 0;
 
 	if (argc > 1 && (argc < 5 || argc > 4 + WAYS_MOST - FIRST_RING)) {
 		fprintf(stderr, "usage: copies [LOW HIGH RING_KIB SLICE_KIB...]\n");
@@ -409,6 +418,7 @@ int main(int argc, char **argv)
 		ring_add(number(argv[i], 0, ring_bytes >> 10) << 10);
 	if (argc == 1)
 		ring_add(32 << 10);
+	signal(SIGCHLD, child_ended);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED || (child = fork()) < 0)
 		die("copies");
@@ -423,6 +433,7 @@ int main(int argc, char **argv)
 	if (me)
 		return 0;
 	fflush(stdout);
-	waitpid(child, &status, 0);
-	return status ? 4 : 0;
+	while (waitpid(child, NULL, 0) > 0)
+		;
+	return 0;
 }

@@ -224,8 +224,11 @@ scheme_asked() {
 		if (r < least)
 			printf "%s %d %s %.3f %.3f %s\n", kind, bytes, text, r, least, name >missed
 	}
+	function best_forced(kind, bytes, step) {
+		return best(kind, bytes, "^(read|write|both|turns|eager.*|.*=.*)$", 1, step)
+	}
 	function forced(kind, bytes,    name) {
-		name = best(kind, bytes, "^(read|write|both|turns|eager.*|.*=.*)$", 1, 2)
+		name = best_forced(kind, bytes, 2)
 		cell(kind, bytes, "forced", ratio(kind, median(kind, bytes, "auto", even, 2),
 			median(kind, bytes, name, even, 2)), (kind ~ /^first/ ? 1 / 1.1 : 0.95) - noise, name)
 	}
@@ -249,12 +252,15 @@ scheme_asked() {
 			beside(kind, bytes, "plain", "^plain-(write|read|halves|turns|ring.*)$", bytes < 32768 ? 0 : 0.85)
 			cell(kind, bytes, "mapped", ratio(kind, all(kind, bytes, "mapped"),
 				all(kind, bytes, "auto")), 0.95 - noise, "")
-			beside(kind, bytes, "native", "^(native|mpich)$", 1)
+			# Two kernel copies of equal cost differ by chance.
+			beside(kind, bytes, "native", "^(native|mpich)$",
+				best_forced(kind, bytes, 1) ~ /^(read|write)$/ ? 0.97 : 1)
 			print ""
 		}
 		print "  ratios above 1: the automatic way is better, or mapping; * missed.  Asked: of the best forced way 0.95," \
 			" without a\n  warm-up 1 / 1.1, of mapping 0.95, all less the noise; of a plain copy" \
-			" 0.85 from 32 KiB on; of a library 1.0"
+			" 0.85 from 32 KiB on; of a library 1.0, or 0.97" \
+			"\n  where one copy by the kernel is the best forced way"
 		printf "  %d ratios were asked for\n", asked
 	}'
 	echo "  $(wc -l <"$work/missed") were missed"
