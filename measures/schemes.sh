@@ -1,9 +1,10 @@
 # schemes.sh - a group of measures/run.sh: what the automatic choice between two processes of one host costs
 # against each scheme that options force, plain copies, and the MPI libraries by themselves.
 #
-#	MEASURE_SCHEMES=WORDS	of: pt2pt collectives plain first before (default: all, about 25 minutes)
+#	MEASURE_SCHEMES=WORDS	of: pt2pt collectives plain first before (default: all, about 25 minutes; none: tables)
 #	MEASURE_LAUNCHES=N	default here: 7; 1 tries whether it works
 #	MEASURE_SIZES=LOW:HIGH	of pt2pt (default: 4K:4M)
+#	MEASURE_VALUES=FILE	values are added to those in FILE, so that parts can be measured one by one
 #	MEASURE_PERF=N		of the rows below a native library, so many are run again under perf (default 4)
 #	RG_MPICH_BUILD=DIR	a build with MPICH, for the better of two libraries
 #	RG_BEFORE_BUILD=DIR	another build of Railgauge, for rows of `before`
@@ -15,7 +16,7 @@
 #
 # All is kept in $values, lines "KIND BYTES WAY LAUNCH VALUE".
 # shellcheck disable=SC2016,SC2046,SC2086,SC2154 # words are meant; the rest is of measures/run.sh, and of awk
-values=$work/values
+values=${MEASURE_VALUES:-$work/values}
 perf_rows=${MEASURE_PERF:-4}
 # --eager 8K is the default of today: forced ways pin it, so that a choice of eager limits shows.
 scheme_ways="native auto again read write both eager16K eager32K eager64K mapped"
@@ -80,6 +81,7 @@ algorithms() {
 }
 
 scheme_collectives() {
+	[ "$(nproc)" -ge 4 ] || echo "  4 ranks on $(nproc) processors: their times are mostly the scheduler's"
 	for coll in alltoall allgather bcast allreduce; do
 		for ranks in 2 4; do
 			for k in $(seq "$launches"); do
@@ -323,9 +325,12 @@ scheme_machine() {
 
 scheme_choice() {
 	[ -n "${MEASURE_LAUNCHES-}" ] || launches=7
-	: >"$values"
-	for part in ${MEASURE_SCHEMES:-plain pt2pt collectives first before}; do
-		[ "$part" = before ] || scheme_$part
+	touch "$values"
+	for part in ${MEASURE_SCHEMES:-plain pt2pt collectives first}; do
+		case $part in
+		none | before) ;;
+		*) scheme_$part ;;
+		esac
 	done
 	scheme_machine
 	: >"$work/missed"
