@@ -100,18 +100,19 @@ scheme_plain() {
 	done
 }
 
-# Messages without a warm-up: KIND FRESH|REUSED COUNT LOW HIGH; rows of 100 messages by size
+# Messages without a warm-up: COUNT:MODE of sizes from 4 KiB to 1 MiB, COUNT:MODE:BYTES of one size.  All launches
+# have the same messages.
 scheme_first() {
-	exec="src/cli/railgauge exec --over single --soft ideal"
 	for row in 100:reused:16384 100:reused:65536 100:reused:262144 100:reused:1048576 \
 		100:fresh:65536 100:fresh:1048576 10000:reused 10000:fresh; do
 		IFS=: read -r count mode size <<-END
 			$row
 		END
 		for k in $(seq "$launches"); do
-			for way in ${scheme_ways#native }; do
-				once kept 2 $exec $(scheme_options $way) -- measures/first $mode $count \
-					${size:-4096} ${size:-1048576} "$k"
+			for way in $scheme_ways; do
+				by="src/cli/railgauge exec --over single --soft ideal $(scheme_options $way) --"
+				[ $way != native ] || by=
+				once kept 2 $by measures/first $mode $count ${size:-4096} ${size:-1048576} 1
 				echo "first-$mode-$count ${size:-1048576} $way $k" \
 					"$(sed -n 's/^first //p' "$work/kept")" >>"$values"
 			done
