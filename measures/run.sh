@@ -10,7 +10,7 @@
 #	MEASURE_ONLY=WORD	only the groups whose name contains WORD
 #	MEASURE_TRUTH_COUNT=N	samples per size in the group native_truth
 #	RG_MPICH_BUILD=DIR	a build with MPICH, for rows that compare both libraries
-#	RG_BEFORE_BUILD=DIR	another build of Railgauge, for rows of the groups memory and default_time
+#	RG_BEFORE_BUILD=DIR	another build of Railgauge, for rows of the groups memory, default_time, scheme_choice
 #
 # A group is a function below: launch, take ratios, say what is wanted.
 . "$srcdir/tests/run-lib.sh"
@@ -551,6 +551,7 @@ figures() {
 }
 
 . "$srcdir/measures/collectives.sh"
+. "$srcdir/measures/schemes.sh"
 . "$srcdir/measures/waits.sh"
 . "$srcdir/measures/times.sh"
 
@@ -573,6 +574,8 @@ group beside_perftest "Queue pairs measured by Railgauge, beside perftest on the
 	beside_perftest
 group registration "Registering memory on the software HCA:" && registration
 group copies "Messages between two processes, by the kernel and through shared memory:" && copies
+group scheme_choice "The automatic choice between two processes of one host, beside forced schemes, plain copies and the libraries:" &&
+	scheme_choice
 group memory "Buffers that come and go, an MPI program under railgauge exec, beside itself without:" && memory
 group serving "Waits in one transport that serve the other; time / what is allowed (1.5 times the better library's, or 2 ms more):" &&
 	serving
