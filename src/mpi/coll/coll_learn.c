@@ -3,6 +3,7 @@
  */
 #include "mpi/coll/coll_learn.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,19 +13,22 @@
 #define MIB ((size_t)1 << 20)
 
 /*
- * A race begins with calls of the usual algorithm that nobody times: memory is new then, and the
- * transport chooses its own schemes.  A candidate so many percent above the best leaves after a
- * round; after the last one only the best stays.
+ * Before each round are calls by the best so far, so that the race is a small part of the first hundred
+ * calls.  The first calls by a candidate meet new memory, and the transport learns its own schemes by
+ * their messages: they cost up to ten times as much, are not timed, and only a cost far above the best
+ * makes the candidate leave then.  A candidate so many percent above the best leaves after a round; after
+ * the last one only the best stays.
  */
-enum { WARM_CALLS = 2, STRANGERS = 8, ROUNDS = 3 };
+enum { STRANGERS = 8, ROUNDS = 4 };
 static const struct {
+	uint8_t before;			/* calls by the best so far */
 	uint8_t visits, pass, timed;	/* of a candidate; calls of a visit: not timed, timed */
-	bool median;			/* compares medians */
 	unsigned leave_percent;
 } rounds[ROUNDS] = {
-	{ 1, 0, 2, false, 130 },
-	{ 2, 1, 4, true, 110 },
-	{ COLL_LEARN_VISITS, 1, COLL_LEARN_TIMED, true, 100 },
+	{ 1, 1, 1, 2, 250 },
+	{ 16, 1, 1, 3, 130 },
+	{ 16, 2, 1, 4, 110 },
+	{ 16, COLL_LEARN_VISITS, 1, COLL_LEARN_TIMED, 100 },
 };
 
 /* ---- Candidates ----------------------------------------------------------------------------- */
@@ -35,41 +39,46 @@ static const struct {
  */
 struct reach {
 	enum coll_algorithm algorithm;		/* COLL_AUTO: no more */
-	int least_ranks, most_ranks;		/* 0: any number */
-	size_t above, most;			/* bytes; 0: no limit */
+	int least_ranks, most_ranks;
+	size_t above, most;			/* bytes */
 	unsigned needs;				/* beyond those of the algorithm */
+	bool uneven;				/* not among a power of two of ranks */
 };
 
-static const struct reach within_reach[COLL_COUNT][COLL_LEARN_CANDIDATES] = {
+enum { REACH = 6, TWO = 2, THREE = 3, ANY = INT_MAX };
+static const struct reach within_reach[COLL_COUNT][REACH] = {
 	[COLL_BCAST] = {
-		{ COLL_BINOMIAL, 3, 0, 4 * KIB, 0, 0 },
-		{ COLL_SCATTER_RING, 3, 0, 4 * KIB, 0, 0 },
-		{ COLL_CHAIN, 3, 0, 2 * (size_t)COLL_CHAIN_BYTES, 0, 0 },
+		{ COLL_BINOMIAL, THREE, 4, 8 * KIB, SIZE_MAX, 0, false },
+		{ COLL_BINOMIAL, 5, ANY, 8 * KIB, 512 * KIB, 0, false },
+		{ COLL_SCATTER_RING, THREE, ANY, 8 * KIB, SIZE_MAX, 0, false },
+		{ COLL_CHAIN, THREE, ANY, 2 * (size_t)COLL_CHAIN_BYTES, SIZE_MAX, 0, false },
 	},
 	[COLL_ALLGATHER] = {
-		{ COLL_DOUBLING, 2, 0, 4 * KIB, 0, 0 },
-		{ COLL_RING, 2, 0, 4 * KIB, 0, 0 },
-		{ COLL_BRUCK, 3, 0, 4 * KIB, 1 * MIB, 0 },
-		{ COLL_RING_RAILS, 3, 0, 64 * KIB, 0, COLL_RAILS },
+		{ COLL_DOUBLING, TWO, TWO, 256 * KIB, SIZE_MAX, 0, false },
+		{ COLL_RING, TWO, TWO, 256 * KIB, SIZE_MAX, 0, false },
+		{ COLL_DOUBLING, THREE, ANY, 8 * KIB, SIZE_MAX, 0, false },
+		{ COLL_RING, THREE, ANY, 8 * KIB, SIZE_MAX, 0, false },
+		{ COLL_BRUCK, THREE, ANY, 8 * KIB, 1 * MIB, 0, true },
+		{ COLL_RING_RAILS, THREE, ANY, 64 * KIB, SIZE_MAX, COLL_RAILS, false },
 	},
 	[COLL_ALLTOALL] = {
-		{ COLL_LINEAR, 3, 64, 0, 0, 0 },
-		{ COLL_PAIRWISE, 3, 0, 8 * KIB, 0, 0 },
-		{ COLL_BRUCK, 5, 0, 0, 2 * KIB, 0 },
-		{ COLL_PAIRWISE_RAILS, 3, 0, 16 * KIB, 0, COLL_RAILS },
+		{ COLL_LINEAR, THREE, 64, 0, SIZE_MAX, 0, false },
+		{ COLL_PAIRWISE, THREE, ANY, 8 * KIB, SIZE_MAX, 0, false },
+		{ COLL_BRUCK, 5, ANY, 0, 2 * KIB, 0, false },
+		{ COLL_PAIRWISE_RAILS, THREE, ANY, 16 * KIB, SIZE_MAX, COLL_RAILS, false },
 	},
 	[COLL_ALLREDUCE] = {
-		{ COLL_DOUBLING, 2, 0, 2 * KIB, 0, COLL_SAME_BITS },
-		{ COLL_RABENSEIFNER, 2, 0, 2 * KIB, 0, COLL_SAME_BITS },
-		{ COLL_RING, 2, 2, 256 * KIB, 0, COLL_SAME_BITS },
+		{ COLL_DOUBLING, TWO, ANY, 8 * KIB, SIZE_MAX, COLL_SAME_BITS, false },
+		{ COLL_RABENSEIFNER, TWO, ANY, 8 * KIB, SIZE_MAX, COLL_SAME_BITS, false },
+		{ COLL_RING, TWO, TWO, 256 * KIB, SIZE_MAX, COLL_SAME_BITS, false },
 	},
 };
 
 static bool is_within_reach(const struct reach *r, const struct coll_call *call)
 {
-	return call->ranks >= r->least_ranks && (!r->most_ranks || call->ranks <= r->most_ranks) &&
-	       call->bytes > r->above && (!r->most || call->bytes <= r->most) &&
-	       !(r->needs & ~call->holds) &&
+	return call->ranks >= r->least_ranks && call->ranks <= r->most_ranks &&
+	       call->bytes > r->above && call->bytes <= r->most && !(r->needs & ~call->holds) &&
+	       !(r->uneven && (call->ranks & (call->ranks - 1)) == 0) &&
 	       coll_possible(call->id, r->algorithm, call->ranks, call->holds) == r->algorithm;
 }
 
@@ -81,7 +90,7 @@ static int candidates_find(const struct coll_call *call,
 	int n = 1;
 
 	candidate[0] = call->usual;
-	for (int i = 0; i < COLL_LEARN_CANDIDATES && within_reach[call->id][i].algorithm; i++) {
+	for (int i = 0; i < REACH && within_reach[call->id][i].algorithm; i++) {
 		const struct reach *r = &within_reach[call->id][i];
 
 		if (!is_within_reach(r, call))
@@ -173,9 +182,9 @@ enum coll_algorithm coll_race_take(struct coll_race *race, const struct coll_cal
 				     call->holds);
 	if (is_stranger(race, call))
 		return call->usual;
-	at = race->calls++ - (race->round == 0 ? WARM_CALLS : 0);
+	at = race->calls++ - rounds[race->round].before;
 	if (at < 0)
-		return call->usual;
+		return race->candidate[race->choice];
 	visit = at / visit_calls(race);
 	*timed = at % visit_calls(race) >= rounds[race->round].pass;
 	return race->candidate[racing_at(race, visit % racing_count(race))];
@@ -198,7 +207,10 @@ static int by_time(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* The cost of the n-th candidate that is racing; at least 1. */
+/*
+ * The cost of the n-th candidate that is racing, at least 1: the lower quartile, since up to half of
+ * the calls may wait for a rank that comes late.
+ */
 static uint32_t round_cost(const struct coll_race *race, int n)
 {
 	const int timed = rounds[race->round].timed, visits = rounds[race->round].visits;
@@ -209,7 +221,7 @@ static uint32_t round_cost(const struct coll_race *race, int n)
 		memcpy(sample + v * timed, race->sample_ns + (v * racing + n) * timed,
 		       (size_t)timed * sizeof(*sample));
 	qsort(sample, (size_t)all, sizeof(*sample), by_time);
-	ns = sample[rounds[race->round].median ? (all - 1) / 2 : 0];
+	ns = sample[(all - 1) / 4];
 	return ns ? ns : 1;
 }
 
@@ -246,6 +258,7 @@ void coll_race_decide(struct coll_race *race)
 	for (int n = 0; n < count; n++)
 		race->cost_ns[racing_at(race, n)] = round_cost(race, n);
 	best = cheapest(race);
+	race->choice = (uint8_t)best;
 	if (race->round == ROUNDS - 1) {
 		settle(race, best);
 		return;

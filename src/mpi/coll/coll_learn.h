@@ -18,8 +18,8 @@
  *    again.  Its result is for the whole class, a power of two of bytes.
  *  - A round has visits: some calls in a row by one candidate.  The first one counts for little, since
  *    the algorithm before has left the bytes in other caches.  After a round, candidates much above the
- *    best leave.  The first round compares best times, later ones medians.  A call that an interrupt
- *    or a rank that came late made longer does not decide.
+ *    best leave.  Lower quartiles are compared, so calls that an interrupt or a rank that came late
+ *    made longer do not decide.
  *  - The algorithm of coll.c stays unless another is COLL_LEARN_MARGIN percent below it.  So ties
  *    change nothing, such as on a clock that stands still during a call.
  *  - Reductions take only algorithms that give the same bits, see COLL_SAME_BITS: the result of a
@@ -43,7 +43,7 @@
 enum {
 	COLL_LEARN_MARGIN = 1,		/* percent */
 	COLL_LEARN_CANDIDATES = 4,
-	COLL_LEARN_VISITS = 3, COLL_LEARN_TIMED = 8,	/* at most: of a candidate, calls of a visit */
+	COLL_LEARN_VISITS = 3, COLL_LEARN_TIMED = 10,	/* at most: of a candidate, calls of a visit */
 	COLL_LEARN_SAMPLES = COLL_LEARN_CANDIDATES * COLL_LEARN_VISITS * COLL_LEARN_TIMED,
 	COLL_LEARN_CLASSES = 14,	/* above 1 KiB: to 2 KiB, to 4 KiB, ... to 16 MiB */
 };
@@ -63,7 +63,7 @@ struct coll_race {
 	size_t bytes;			/* of the calls that count */
 	unsigned holds;
 	uint8_t candidates;
-	uint8_t choice;			/* one of them: of calls that do not count, and in the end */
+	uint8_t choice;			/* one of them: the best so far, and in the end */
 	bool settled;
 	uint8_t racing;			/* bits */
 	uint8_t round;
