@@ -113,8 +113,8 @@ tests_bench_late_error_la_SOURCES = tests/bench/late_error.c
 # -rpath: else no shared library is made of what is not installed.
 tests_bench_late_error_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 if HAVE_CMOCKA
-check_PROGRAMS += tests/mpi/test_coll tests/mpi/test_early tests/mpi/test_match tests/mpi/test_places
-TESTS += tests/mpi/test_coll tests/mpi/test_early tests/mpi/test_match tests/mpi/test_places
+check_PROGRAMS += tests/mpi/test_coll tests/mpi/test_coll_learn tests/mpi/test_early tests/mpi/test_match tests/mpi/test_places
+TESTS += tests/mpi/test_coll tests/mpi/test_coll_learn tests/mpi/test_early tests/mpi/test_match tests/mpi/test_places
 tests_mpi_test_places_CPPFLAGS = $(AM_CPPFLAGS)
 tests_mpi_test_places_SOURCES = tests/mpi/test_places.c src/mpi/job/places.c tests/capture.c
 tests_mpi_test_places_LDADD = librg-util.la $(CMOCKA_LIBS)
@@ -130,6 +130,9 @@ tests_mpi_test_match_LDADD = $(CMOCKA_LIBS)
 check_PROGRAMS += tests/bench/test_bound tests/bench/test_clocks tests/bench/test_noise tests/bench/test_pattern
 TESTS += tests/bench/test_bound tests/bench/test_clocks tests/bench/test_noise tests/bench/test_pattern
 endif
+tests_mpi_test_coll_learn_CPPFLAGS = $(AM_CPPFLAGS)
+tests_mpi_test_coll_learn_SOURCES = tests/mpi/test_coll_learn.c src/mpi/coll/coll_learn.c
+tests_mpi_test_coll_learn_LDADD = librg-railmpi-rows.la $(CMOCKA_LIBS)
 tests_mpi_test_coll_SOURCES = tests/mpi/test_coll.c
 tests_mpi_test_coll_LDADD = librg-railmpi-rows.la $(CMOCKA_LIBS)
 tests_mpi_test_early_LDADD = $(RAILMPI_LIB) $(MPI_LIBS) $(CMOCKA_LIBS)

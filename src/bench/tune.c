@@ -201,7 +201,7 @@ static void candidates_find(struct tune *t, uint64_t bytes)
 	const char *name;
 
 	buffers_set(t->job, &t->job->where.way[0], bytes, false);
-	t->now = used(t, "auto");
+	t->now = used(t, "table");
 	t->count = 0;
 	for (int i = 0; (name = railmpi_coll_candidate(t->name, i)) && i < BENCH_CANDIDATES; i++) {
 		snprintf(t->force[t->count], sizeof(t->force[0]), "%s=%s", t->name, name);

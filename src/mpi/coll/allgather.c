@@ -8,6 +8,7 @@
 #include "mpi/abi/dispatch.h"
 #include "mpi/abi/native.h"
 #include "mpi/coll/coll.h"
+#include "mpi/coll/coll_agree.h"
 #include "mpi/coll/coll_data.h"
 #include "mpi/comm/comm.h"
 #include "mpi/type/dtype.h"
@@ -154,7 +155,7 @@ static void allgather_bruck(struct coll *k, const struct coll_blocks *to)
 
 static void gather_all(struct coll *k, struct gather *g, size_t bytes)
 {
-	switch (coll_choose(COLL_ALLGATHER, k->size, bytes, coll_rails_hold(k))) {
+	switch (coll_take(k, COLL_ALLGATHER, bytes, coll_rails_hold(k))) {
 	case COLL_BRUCK:
 		gather_copy_own(k, g);
 		allgather_bruck(k, &g->to);
@@ -201,7 +202,7 @@ static int allgather(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Dat
 	if (bytes)
 		gather_all(&k, &g, bytes);
 	gather_copy_own(&k, &g);
-	return coll_end(&k);
+	return coll_end_taken(&k);
 }
 
 static int allgatherv(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Datatype stype,

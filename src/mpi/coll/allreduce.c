@@ -5,6 +5,7 @@
 #include "mpi/abi/dispatch.h"
 #include "mpi/abi/native.h"
 #include "mpi/coll/coll.h"
+#include "mpi/coll/coll_agree.h"
 #include "mpi/coll/coll_data.h"
 #include "mpi/coll/coll_op.h"
 #include "mpi/comm/comm.h"
@@ -43,7 +44,10 @@ static void allreduce_doubling(struct coll *k, const struct coll_reduction *r, v
 	coll_fold_out(k, r, &f, result, count);
 }
 
-/* Halve until each rank has one reduced part, then double until all ranks have all parts. */
+/*
+ * Halve until each rank has one reduced part, then double until all ranks have all parts.  Elements
+ * are combined in the order of allreduce_doubling.
+ */
 static void rabenseifner(struct coll *k, const struct coll_reduction *r, void *own, void *result,
 			 size_t count)
 {
@@ -55,9 +59,9 @@ static void rabenseifner(struct coll *k, const struct coll_reduction *r, void *o
 	if (f.rank >= 0)
 		coll_halve(k, r, &f, own, result, tmp, count);
 	for (have = 1; f.rank >= 0 && have < f.ranks; have *= 2) {
-		mine = f.rank & ~(have - 1);
+		mine = coll_fold_part(&f, f.rank) & ~(have - 1);
 		theirs = mine ^ have;
-		partner = coll_fold_real(&f, f.rank ^ have);
+		partner = coll_fold_real(&f, f.rank ^ (f.ranks / 2 / have));
 		coll_exchange(k, coll_parts(r, result, count, f.ranks, mine, mine + have), partner,
 			      coll_parts(r, result, count, f.ranks, theirs, theirs + have),
 			      partner);
@@ -113,8 +117,8 @@ static void allreduce_ring(struct coll *k, const struct coll_reduction *r, void 
 static void allreduce_by(struct coll *k, const struct coll_reduction *r, void *own, void *result,
 			 size_t count)
 {
-	switch (coll_choose(COLL_ALLREDUCE, k->size, count * r->type->size,
-			    coll_reduction_holds(r, count, k->size))) {
+	switch (coll_take(k, COLL_ALLREDUCE, count * r->type->size,
+			  coll_reduction_holds(r, count, k->size))) {
 	case COLL_RABENSEIFNER:
 		rabenseifner(k, r, own, result, count);
 		break;
@@ -142,6 +146,8 @@ static int allreduce(struct comm *c, const void *sbuf, void *rbuf, MPI_Count cou
 	if (rbuf == MPI_IN_PLACE || !coll_block_set(&result, rbuf, count, type) ||
 	    !coll_block_set(&own, sbuf, count, type))
 		return COLL_BY_ARGUMENTS;
+	if (coll_size(result) > COLL_LEARN_ABOVE)
+		coll_reduction_judge(&r);
 	coll_begin(&k, c);
 	if (sbuf == MPI_IN_PLACE)
 		own = result;
@@ -149,7 +155,7 @@ static int allreduce(struct comm *c, const void *sbuf, void *rbuf, MPI_Count cou
 		coll_copy(&k, own, result);
 	else if (coll_size(result) && k.size > 1)
 		allreduce_by(&k, &r, own.buf, rbuf, result.count);
-	return coll_end(&k);
+	return coll_end_taken(&k);
 }
 
 #define GEN_ALLREDUCE(S, COUNT, DISPL) \

@@ -9,6 +9,7 @@
 #include "mpi/abi/dispatch.h"
 #include "mpi/abi/native.h"
 #include "mpi/coll/coll.h"
+#include "mpi/coll/coll_agree.h"
 #include "mpi/coll/coll_data.h"
 #include "mpi/comm/comm.h"
 #include "mpi/type/dtype.h"
@@ -195,7 +196,10 @@ static void swap_long(struct coll *k, const struct trade *t)
 
 static void trade_by(struct coll *k, const struct trade *t, enum coll_id id, size_t bytes)
 {
-	switch (coll_choose(id, k->size, bytes, coll_rails_hold(k))) {
+	const unsigned holds = coll_rails_hold(k);
+
+	switch (id == COLL_ALLTOALL ? coll_take(k, id, bytes, holds) :
+				      coll_choose(id, k->size, bytes, holds)) {
 	case COLL_BRUCK:
 		alltoall_bruck(k, t);
 		break;
@@ -225,7 +229,7 @@ static int trade(struct comm *c, struct trade *t, enum coll_id id, bool in_place
 	}
 	if (in_place)
 		swap_long(&k, t);
-	return coll_end(&k);
+	return coll_end_taken(&k);
 }
 
 static int alltoall(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Datatype stype,

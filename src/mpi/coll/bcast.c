@@ -8,6 +8,7 @@
 #include "mpi/abi/dispatch.h"
 #include "mpi/abi/native.h"
 #include "mpi/coll/coll.h"
+#include "mpi/coll/coll_agree.h"
 #include "mpi/coll/coll_data.h"
 #include "mpi/comm/comm.h"
 #include "mpi/type/dtype.h"
@@ -142,7 +143,7 @@ static void chain(struct coll *k, const struct bcast *b)
 
 static void spread(struct coll *k, const struct bcast *b)
 {
-	switch (coll_choose(COLL_BCAST, k->size, b->bytes, 0)) {
+	switch (coll_take(k, COLL_BCAST, b->bytes, 0)) {
 	case COLL_SCATTER_RING:
 		bcast_scatter(k, b);
 		bcast_ring(k, b);
@@ -196,7 +197,7 @@ static int bcast(struct comm *c, void *buf, MPI_Count count, MPI_Datatype type, 
 		spread_packed(&k, &b);
 	else
 		spread_ranges(&k, &b);
-	return coll_end(&k);
+	return coll_end_taken(&k);
 }
 
 #define BCAST_PARAMS(COUNT, DISPL, COMM) \

@@ -1,6 +1,6 @@
 /*
  * coll.c - the algorithm of a collective: by --coll, else by the rules of its files
- * (coll_file.c), else by the table.
+ * (coll_file.c), else by the table, which costs on this machine may overrule (coll_learn.c).
  *
  * Nothing here calls MPI: the railgauge command links this file for the option's row.
  */
@@ -31,6 +31,7 @@ static const char *const algorithm_names[COLL_ALGORITHMS] = {
 	[COLL_PAIRWISE_RAILS] = "pairwise-rails",
 	[COLL_LINEAR] = "linear",
 	[COLL_RABENSEIFNER] = "rabenseifner",
+	[COLL_TABLE] = "table",
 };
 
 /* An algorithm whose needs do not all hold is replaced by `otherwise`, which needs nothing. */
@@ -153,7 +154,8 @@ static bool fits(const struct coll_rule *r, int ranks, size_t bytes)
 	return (!r->ranks || ranks <= r->ranks) && (!r->bytes || bytes <= r->bytes);
 }
 
-static enum coll_algorithm by_rule(enum coll_id id, int ranks, size_t bytes)
+/* COLL_AUTO: none fits. */
+static enum coll_algorithm by_file(enum coll_id id, int ranks, size_t bytes)
 {
 	const struct coll_rule *r;
 	short i = now.rules.first[id];
@@ -163,26 +165,57 @@ static enum coll_algorithm by_rule(enum coll_id id, int ranks, size_t bytes)
 		if (fits(r, ranks, bytes))
 			return r->algorithm;
 	}
+	return COLL_AUTO;
+}
+
+static enum coll_algorithm by_table(enum coll_id id, int ranks, size_t bytes)
+{
+	const struct coll_rule *r;
+
 	for (r = families[id].rules; !fits(r, ranks, bytes); r++)
 		;
 	return r->algorithm;
 }
 
-enum coll_algorithm coll_choose(enum coll_id id, int ranks, size_t bytes, unsigned holds)
+enum coll_algorithm coll_possible(enum coll_id id, enum coll_algorithm a, int ranks, unsigned holds)
 {
 	const struct candidate *c = families[id].candidates;
-	enum coll_algorithm a = now.forced[id];
 
-	if (a == COLL_AUTO)
-		a = by_rule(id, ranks, bytes);
 	if ((ranks & (ranks - 1)) == 0)
 		holds |= COLL_POWER_OF_TWO;
 	while (c->algorithm != a)
 		c++;
-	a = c->needs & ~holds ? c->otherwise : a;
+	return c->needs & ~holds ? c->otherwise : a;
+}
+
+void coll_use(enum coll_algorithm a, size_t bytes)
+{
 	atomic_store_explicit(&used_algorithm, (int)a, memory_order_relaxed);
 	atomic_store_explicit(&used_bytes, bytes, memory_order_relaxed);
+}
+
+enum coll_algorithm coll_choose_open(enum coll_id id, int ranks, size_t bytes, unsigned holds,
+				     bool *open)
+{
+	enum coll_algorithm a = now.forced[id];
+
+	*open = a == COLL_AUTO;
+	if (a == COLL_AUTO || a == COLL_TABLE) {
+		a = by_file(id, ranks, bytes);
+		*open = *open && a == COLL_AUTO;
+	}
+	if (a == COLL_AUTO)
+		a = by_table(id, ranks, bytes);
+	a = coll_possible(id, a, ranks, holds);
+	coll_use(a, bytes);
 	return a;
+}
+
+enum coll_algorithm coll_choose(enum coll_id id, int ranks, size_t bytes, unsigned holds)
+{
+	bool open;
+
+	return coll_choose_open(id, ranks, bytes, holds, &open);
 }
 
 /* ---- The option ----------------------------------------------------------------------------- */
@@ -197,10 +230,16 @@ static bool family_has(const struct family *f, enum coll_algorithm a)
 	return false;
 }
 
+/* Words of --coll that name no algorithm. */
+static bool is_for_all(enum coll_algorithm a)
+{
+	return a == COLL_AUTO || a == COLL_LIBRARY || a == COLL_TABLE;
+}
+
 /* The algorithm is accepted by --coll NAME= (option), or by a rule of a file. */
 static bool is_accepted(const struct family *f, enum coll_algorithm a, bool option)
 {
-	return family_has(f, a) || (option && (a == COLL_AUTO || a == COLL_LIBRARY));
+	return family_has(f, a) || (option && is_for_all(a));
 }
 
 static enum coll_algorithm algorithm_named(const char *name)
@@ -229,7 +268,7 @@ static int refuse_collective(const char *name, bool option, char *why, size_t wh
 		 option ? "NAME=ALGORITHM,... of " : "");
 	for (i = 0; i < COLL_COUNT; i++)
 		rg_text_add(why, why_size, "%s%s", i ? ", " : "", families[i].name);
-	rg_text_add(why, why_size, option ? "; auto or native for all; @FILE)" : ")");
+	rg_text_add(why, why_size, option ? "; auto, table or native for all; @FILE)" : ")");
 	return -EINVAL;
 }
 
@@ -285,7 +324,7 @@ static int file_parse(const char *path, struct setting *set, enum files files, c
 	return -EINVAL;
 }
 
-/* "bcast=chain", "@FILE", or "native", "auto": all of them. */
+/* "bcast=chain", "@FILE", or "native", "table", "auto": all of them. */
 static int item_parse(char *item, struct setting *set, enum files files, char *why,
 		      size_t why_size)
 {
@@ -297,7 +336,7 @@ static int item_parse(char *item, struct setting *set, enum files files, char *w
 		return file_parse(item + 1, set, files, why, why_size);
 	if (!value) {
 		a = algorithm_named(item);
-		if (a != COLL_AUTO && a != COLL_LIBRARY)
+		if (!is_for_all(a))
 			return refuse_collective(item, true, why, why_size);
 		for (i = 0; i < COLL_COUNT; i++)
 			set->forced[i] = a;
@@ -362,6 +401,16 @@ uint64_t coll_digest(void)
 		}
 	}
 	return digest;
+}
+
+const char *coll_name(enum coll_id id)
+{
+	return families[id].name;
+}
+
+const char *coll_algorithm_name(enum coll_algorithm a)
+{
+	return algorithm_names[a];
 }
 
 /* ---- railmpi.h ------------------------------------------------------------------------------ */

@@ -7,6 +7,7 @@
  *
  *	barrier.c  bcast.c  allgather.c  alltoall.c
  *	allreduce.c  reduce.c  rooted.c  scan.c
+ *	coll_learn.c	costs of algorithms, and what follows; coll_agree.c: the same on all ranks
  *	coll_types.c	which operations the library has for a type
  *	coll_op.c	operations, and how they are applied
  *
@@ -16,15 +17,17 @@
  *    routed (an intercommunicator never is), and --coll.  For a reduction, also whether the
  *    library has the operation for the type; MPI requires both to be the same on all ranks.
  *    Nonblocking and neighbourhood collectives are executed by the library.
- *  - The algorithm is chosen by --coll, else by rules of its files, else by the table of coll.c.
- *    The choice depends on n and on the bytes of the type signature, which MPI requires to be the
- *    same on all ranks.  The choice never depends on datatypes, whose layouts may differ.
+ *  - The algorithm is chosen by --coll, else by rules of its files, else by the table of coll.c,
+ *    which costs measured on this machine may overrule (coll_learn.h).  The choice depends on n,
+ *    on the bytes of the type signature, which MPI requires to be the same on all ranks, and on
+ *    costs that all ranks have agreed on.  It never depends on datatypes, whose layouts may differ.
  *  - Messages belong to the communicator's collective record (comm.c), which has a context of its
  *    own.  A message's tag is the number of the collective on that communicator, so that a message
  *    left over from one collective never matches a receive of the next.
  *  - A block of no bytes is not sent: both ends know its size.
  *  - Reductions keep the order of ranks, a0 op a1 op ..., unless the operation commutes.
- *    Every rank gets the same bits.
+ *    Every rank gets the same bits.  A call gives the same bits each time: where costs choose
+ *    the algorithm, they choose among those that combine in one order (COLL_SAME_BITS).
  *  - Calls with wrong arguments go to the library, which raises its usual error.  After an error, a
  *    lost rank's too (lost.h), the algorithm goes on, so that other ranks do not wait for ever; the
  *    call returns the first error.  The data of a rank with an error may be wrong, so the rank
@@ -104,11 +107,12 @@ enum coll_id {
 };
 
 enum coll_algorithm {
-	COLL_AUTO,		/* chosen by the table */
+	COLL_AUTO,		/* chosen by the table, or by costs */
 	COLL_LIBRARY,		/* "native": executed by the MPI library */
 	COLL_DISSEMINATION, COLL_BINOMIAL, COLL_SCATTER_RING, COLL_CHAIN, COLL_BRUCK,
 	COLL_DOUBLING, COLL_RING, COLL_RING_RAILS, COLL_PAIRWISE, COLL_PAIRWISE_RAILS, COLL_LINEAR,
 	COLL_RABENSEIFNER,
+	COLL_TABLE,		/* chosen by the table, whatever the costs */
 	COLL_ALGORITHMS,
 };
 
@@ -118,7 +122,15 @@ enum {
 	COLL_DIVIDES = 2,	/* at least one element for each rank */
 	COLL_POWER_OF_TWO = 4,	/* the number of ranks */
 	COLL_RAILS = 8,		/* several rails, and a way that may use any of them */
+	/*
+	 * The operation gives the same bits, but for the payload of a NaN, whatever side each of
+	 * its two operands is on.  Doubling and Rabenseifner combine the same elements in the same
+	 * order; the ring does among two ranks.
+	 */
+	COLL_SAME_BITS = 16,
 };
+
+enum { COLL_LEARN_ABOVE = 1 << 10 };	/* bytes; costs do not change the choice below */
 
 /* For up to so many ranks and bytes; 0: any number.  The first rule that fits is used. */
 struct coll_rule {
@@ -154,6 +166,15 @@ uint64_t coll_digest(void);
 bool coll_is_ours(enum coll_id id);
 /* holds: those of COLL_COMMUTES, COLL_DIVIDES and COLL_RAILS that are true. */
 enum coll_algorithm coll_choose(enum coll_id id, int ranks, size_t bytes, unsigned holds);
+/* The same; *open: it is the table's choice, which costs may overrule. */
+enum coll_algorithm coll_choose_open(enum coll_id id, int ranks, size_t bytes, unsigned holds,
+				     bool *open);
+/* The algorithm itself, or the one in its place where its conditions do not hold. */
+enum coll_algorithm coll_possible(enum coll_id id, enum coll_algorithm a, int ranks, unsigned holds);
+/* For railmpi_coll_used. */
+void coll_use(enum coll_algorithm a, size_t bytes);
+const char *coll_name(enum coll_id id);
+const char *coll_algorithm_name(enum coll_algorithm a);
 
 /* ---- The MPI calls -------------------------------------------------------------------------- */
 

@@ -124,6 +124,8 @@ void coll_begin(struct coll *k, struct comm *c)
 	k->size = c->size;
 	k->tag = (int)(k->comm->collectives++ & INT_MAX);
 	k->error = MPI_SUCCESS;
+	k->exact = false;
+	k->race = NULL;
 	k->temps = 0;
 }
 
@@ -346,7 +348,8 @@ static void send_begin(struct coll *k, struct coll_message *m, struct coll_block
 	if (unlikely(rc < 0 && rc != -ECONNRESET))
 		rc = block_send(k, m, failure_like(b), to);
 	m->active = rc == 0;
-	m->receives = m->withdrawn = false;
+	m->expected = 0;
+	m->withdrawn = false;
 }
 
 static void recv_begin(struct coll *k, struct coll_message *m, struct coll_block b, int from)
@@ -355,7 +358,7 @@ static void recv_begin(struct coll *k, struct coll_message *m, struct coll_block
 
 	recv_start(k->comm, &m->req, &args);
 	m->active = true;
-	m->receives = coll_size(b) > 0;
+	m->expected = coll_size(b);
 	m->withdrawn = false;
 }
 
@@ -438,7 +441,13 @@ static void wait_beside_lost(struct coll *k, struct coll_message *m)
 /* See failure_like. */
 static bool is_failure(const struct coll_message *m)
 {
-	return m->receives ? !m->req.error && !m->req.bytes : m->req.error == MPI_ERR_TRUNCATE;
+	return m->expected ? !m->req.error && !m->req.bytes : m->req.error == MPI_ERR_TRUNCATE;
+}
+
+/* A piece of another algorithm's: see coll_take_large. */
+static bool is_short(const struct coll *k, const struct coll_message *m)
+{
+	return m->expected > m->req.bytes && k->exact && !m->req.error;
 }
 
 void coll_wait(struct coll *k, struct coll_message *m)
@@ -457,6 +466,8 @@ void coll_wait(struct coll *k, struct coll_message *m)
 		coll_fail(k, lost_elsewhere());
 	else if (unlikely(m->req.error))
 		coll_fail(k, m->req.error);
+	else if (unlikely(is_short(k, m)))
+		coll_fail(k, MPI_ERR_TRUNCATE);
 	req_retire(&m->req);
 	m->active = false;
 }

@@ -21,11 +21,16 @@ enum {
 
 enum { COLL_TEMPS = 8 };
 
+struct coll_race;
+
 struct coll {
 	struct comm *comm;		/* the record of collectives */
 	int rank, size;
 	int tag;
 	int error;			/* the first, an MPI error class */
+	bool exact;			/* messages shorter than expected are errors */
+	struct coll_race *race;		/* the call's time counts for it (coll_agree.h); or NULL */
+	uint64_t began_ns;		/* then */
 	int temps;
 	struct { void *block; struct pool *pool; } temp[COLL_TEMPS];
 };
@@ -140,7 +145,7 @@ unsigned coll_rails_hold(const struct coll *k);
 struct coll_message {
 	struct req req;
 	bool active;
-	bool receives;
+	size_t expected;		/* bytes that it receives */
 	bool withdrawn;
 };
 

@@ -25,6 +25,7 @@ int coll_reduction_set(struct coll_reduction *r, MPI_Op op, MPI_Datatype type)
 	unsigned i;
 
 	r->op = op;
+	r->same_bits = false;
 	r->handle = type;
 	r->type = coll_type(type);
 	if (!r->type || op == MPI_OP_NULL)
@@ -44,9 +45,35 @@ int coll_reduction_set(struct coll_reduction *r, MPI_Op op, MPI_Datatype type)
 	return 0;
 }
 
+static bool type_has(const struct coll_reduction *r, MPI_Op op)
+{
+	unsigned i;
+
+	for (i = 0; predefined[i] != op; i++)
+		;
+	return coll_type_has(r->type, r->handle, op, i);
+}
+
+/*
+ * Types with bitwise operations are integers.  Of real and complex numbers a sum of two is the same
+ * from either side, and a product of real ones, which have a largest one; of a product of complex ones a
+ * compiler may round one half later.  The largest of 0 and -0 is either.
+ */
+void coll_reduction_judge(struct coll_reduction *r)
+{
+	if (r->op == MPI_SUM)
+		r->same_bits = true;
+	else if (r->op == MPI_PROD)
+		r->same_bits = type_has(r, MPI_MAX);
+	else if (r->op == MPI_MAX || r->op == MPI_MIN || r->op == MPI_BAND || r->op == MPI_BOR ||
+		 r->op == MPI_BXOR)
+		r->same_bits = type_has(r, MPI_BAND);
+}
+
 unsigned coll_reduction_holds(const struct coll_reduction *r, size_t count, int ranks)
 {
-	return (r->commutes ? COLL_COMMUTES : 0) | (count >= (size_t)ranks ? COLL_DIVIDES : 0);
+	return (r->commutes ? COLL_COMMUTES : 0) | (r->same_bits ? COLL_SAME_BITS : 0) |
+	       (count >= (size_t)ranks ? COLL_DIVIDES : 0);
 }
 
 /* ---- Applying them -------------------------------------------------------------------------- */
@@ -153,14 +180,14 @@ void coll_fold_out(struct coll *k, const struct coll_reduction *r, const struct 
 void coll_halve(struct coll *k, const struct coll_reduction *r, const struct coll_fold *f,
 		void *mine, void *acc, void *tmp, size_t count)
 {
-	int half, lo = 0, mid, partner, keep, give;
+	int half, bit, lo = 0, mid, partner, keep, give;
 	struct coll_block own, theirs;
 
-	for (half = f->ranks / 2; half; half /= 2) {
+	for (half = f->ranks / 2, bit = 1; half; half /= 2, bit *= 2) {
 		mid = lo + half;
-		partner = coll_fold_real(f, f->rank ^ half);
-		keep = f->rank & half ? mid : lo;
-		give = f->rank & half ? lo : mid;
+		partner = coll_fold_real(f, f->rank ^ bit);
+		keep = f->rank & bit ? mid : lo;
+		give = f->rank & bit ? lo : mid;
 		own = coll_parts(r, mine, count, f->ranks, keep, keep + half);
 		theirs = coll_parts(r, mine == acc ? tmp : acc, count, f->ranks, keep, keep + half);
 		coll_exchange(k, coll_parts(r, mine, count, f->ranks, give, give + half), partner,

@@ -14,10 +14,13 @@ struct coll_reduction {
 	MPI_Datatype handle;
 	struct dtype *type;
 	bool commutes;
+	bool same_bits;			/* COLL_SAME_BITS, where coll_reduction_judge has found it */
 };
 
 /* Outside of layer_enter.  0, or COLL_BY_... */
 int coll_reduction_set(struct coll_reduction *r, MPI_Op op, MPI_Datatype type);
+/* Outside of layer_enter: does COLL_SAME_BITS hold? */
+void coll_reduction_judge(struct coll_reduction *r);
 /* The conditions that hold, for coll_choose. */
 unsigned coll_reduction_holds(const struct coll_reduction *r, size_t count, int ranks);
 /*
@@ -67,6 +70,16 @@ struct coll_fold {
 	int rank;	/* number of this rank among them; -1: its neighbour has its data */
 };
 
+/* The part that coll_halve leaves to the rank of this number: the number's bits, in reverse. */
+static inline int coll_fold_part(const struct coll_fold *f, int rank)
+{
+	int part = 0, bit;
+
+	for (bit = 1; bit < f->ranks; bit *= 2)
+		part = 2 * part + !!(rank & bit);
+	return part;
+}
+
 static inline int coll_fold_real(const struct coll_fold *f, int rank)
 {
 	return rank < f->pairs ? 2 * rank + 1 : rank + f->pairs;
@@ -82,9 +95,9 @@ void *coll_fold_in(struct coll *k, const struct coll_reduction *r, struct coll_f
 void coll_fold_out(struct coll *k, const struct coll_reduction *r, const struct coll_fold *f,
 		   void *acc, size_t count);
 /*
- * Recursive halving among the ranks that take part, of the elements that coll_fold_in has
- * returned: afterwards part f->rank of f->ranks in acc is reduced.  Only for operations that
- * commute.
+ * Halve among the ranks that take part the elements that coll_fold_in has returned, first with the
+ * neighbour, to whom a message of half of them is near: afterwards part coll_fold_part of f->ranks
+ * in acc is reduced.  Only for operations that commute.
  */
 void coll_halve(struct coll *k, const struct coll_reduction *r, const struct coll_fold *f,
 		void *mine, void *acc, void *tmp, size_t count);

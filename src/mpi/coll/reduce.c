@@ -58,6 +58,14 @@ static void reduce_binomial(struct coll *k, const struct coll_reduction *r, void
 
 /* ---- rabenseifner --------------------------------------------------------------------------- */
 
+static struct coll_block fold_part(const struct coll_reduction *r, const struct coll_fold *f, void *acc,
+				   size_t count, int rank)
+{
+	int part = coll_fold_part(f, rank);
+
+	return coll_parts(r, acc, count, f->ranks, part, part + 1);
+}
+
 /* The parts that others have reduced go to the root; the root's own part is in place. */
 static void collect_parts(struct coll *k, const struct coll_reduction *r, const struct coll_fold *f,
 			  void *acc, size_t count, int root)
@@ -67,8 +75,7 @@ static void collect_parts(struct coll *k, const struct coll_reduction *r, const 
 
 	if (k->rank != root) {
 		if (f->rank >= 0)
-			coll_send(k, coll_parts(r, acc, count, f->ranks, f->rank, f->rank + 1),
-				  root);
+			coll_send(k, fold_part(r, f, acc, count, f->rank), root);
 		return;
 	}
 	in = coll_temp(k, (size_t)f->ranks * sizeof(*in));
@@ -76,7 +83,7 @@ static void collect_parts(struct coll *k, const struct coll_reduction *r, const 
 		from = coll_fold_real(f, i);
 		in[i].active = false;
 		if (from != root)
-			coll_irecv(k, &in[i], coll_parts(r, acc, count, f->ranks, i, i + 1), from);
+			coll_irecv(k, &in[i], fold_part(r, f, acc, count, i), from);
 	}
 	coll_wait_all(k, in, f->ranks);
 }

@@ -54,6 +54,7 @@ struct comm {
 	 * they never match receives of the program (coll.h).  NULL in such a record.
 	 */
 	struct comm *collective;
+	struct coll_learned *learned;	/* in such a record: see coll_agree.h; NULL: nothing yet */
 	unsigned collectives;		/* in such a record: collectives begun */
 	unsigned withdrawn;		/* ... the number after the last one that was withdrawn */
 };

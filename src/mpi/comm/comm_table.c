@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "mpi/abi/native.h"
+#include "mpi/coll/coll_learn.h"
 #include "mpi/comm/comm.h"
 #include "mpi/job/progress.h"
 #include "mpi/p2p/unexpected.h"
@@ -101,6 +102,7 @@ struct comm *comm_lookup_slow(MPI_Comm handle, enum call call)
 
 void comm_free(struct comm *c)
 {
+	coll_learned_free(c->learned);
 	free(c->peer);
 	free(c->source);
 	free(c);

@@ -10,6 +10,7 @@
 #include "mpi/abi/bypass.h"
 #include "mpi/abi/native.h"
 #include "mpi/abi/endpoints_stay.h"
+#include "mpi/coll/coll_agree.h"
 #include "mpi/comm/comm.h"
 #include "mpi/comm/comm_table.h"
 #include "mpi/job/launched.h"
@@ -139,11 +140,27 @@ static int inherit(int rc, const struct comm *parent, MPI_Comm *made)
 	return comm_adopt(*made, &parent->way) ? req_raise(*made, MPI_ERR_OTHER) : MPI_SUCCESS;
 }
 
+/* The same for a communicator of the same ranks, whose collectives cost the same. */
+static int inherit_all(int rc, const struct comm *parent, MPI_Comm *made)
+{
+	struct comm *c;
+
+	rc = inherit(rc, parent, made);
+	if (rc != MPI_SUCCESS || !parent || !parent->collective->learned)
+		return rc;
+	c = comm_lookup(*made);
+	layer_enter();
+	if (c)
+		coll_inherit(c, parent);
+	layer_leave();
+	return rc;
+}
+
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
 {
 	struct comm *c = comm_lookup(comm);
 
-	return inherit(native.Comm_dup(comm, made), c, made);
+	return inherit_all(native.Comm_dup(comm, made), c, made);
 }
 BOTH(Comm_dup);
 
@@ -294,7 +311,7 @@ int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made)
 		return rc;
 	if (found)
 		return dup_with_way(comm, info, made, text);
-	return inherit(native.Comm_dup_with_info(comm, info, made), c, made);
+	return inherit_all(native.Comm_dup_with_info(comm, info, made), c, made);
 }
 BOTH(Comm_dup_with_info);
 

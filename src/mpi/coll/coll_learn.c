@@ -1,0 +1,342 @@
+/*
+ * coll_learn.c - races of algorithms: candidates, rounds, the decision.
+ */
+#include "mpi/coll/coll_learn.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/coll/coll.h"
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+/*
+ * Before each round are calls by the best so far, so that the race is a small part of the first hundred
+ * calls.  The first calls by a candidate meet new memory, and the transport learns its own schemes by
+ * their messages: they cost up to ten times as much, are not timed, and only a cost far above the best
+ * makes the candidate leave then.  A candidate so many percent above the best leaves after a round; after
+ * the last one only the best stays.
+ */
+enum { STRANGERS = 8, ROUNDS = 4 };
+static const struct {
+	uint8_t before;			/* calls by the best so far */
+	uint8_t visits, pass, timed;	/* of a candidate; calls of a visit: not timed, timed */
+	unsigned leave_percent;
+} rounds[ROUNDS] = {
+	{ 1, 1, 1, 2, 250 },
+	{ 16, 1, 1, 3, 130 },
+	{ 16, 2, 1, 4, 110 },
+	{ 16, COLL_LEARN_VISITS, 1, COLL_LEARN_TIMED, 100 },
+};
+
+/* ---- Candidates ----------------------------------------------------------------------------- */
+
+/*
+ * Algorithms that come near the best somewhere, by numbers of ranks and bytes.  Two ranks have no
+ * choice where all algorithms send the same two messages, or one sends more of them.
+ */
+struct reach {
+	enum coll_algorithm algorithm;		/* COLL_AUTO: no more */
+	int least_ranks, most_ranks;
+	size_t above, most;			/* bytes */
+	unsigned needs;				/* beyond those of the algorithm */
+	bool uneven;				/* not among a power of two of ranks */
+};
+
+enum { REACH = 6, TWO = 2, THREE = 3, ANY = INT_MAX };
+static const struct reach within_reach[COLL_COUNT][REACH] = {
+	[COLL_BCAST] = {
+		{ COLL_BINOMIAL, THREE, 4, 8 * KIB, SIZE_MAX, 0, false },
+		{ COLL_BINOMIAL, 5, ANY, 8 * KIB, 512 * KIB, 0, false },
+		{ COLL_SCATTER_RING, THREE, ANY, 8 * KIB, SIZE_MAX, 0, false },
+		{ COLL_CHAIN, THREE, ANY, 2 * (size_t)COLL_CHAIN_BYTES, SIZE_MAX, 0, false },
+	},
+	[COLL_ALLGATHER] = {
+		{ COLL_DOUBLING, TWO, TWO, 256 * KIB, SIZE_MAX, 0, false },
+		{ COLL_RING, TWO, TWO, 256 * KIB, SIZE_MAX, 0, false },
+		{ COLL_DOUBLING, THREE, ANY, 8 * KIB, SIZE_MAX, 0, false },
+		{ COLL_RING, THREE, ANY, 8 * KIB, SIZE_MAX, 0, false },
+		{ COLL_BRUCK, THREE, ANY, 8 * KIB, 1 * MIB, 0, true },
+		{ COLL_RING_RAILS, THREE, ANY, 64 * KIB, SIZE_MAX, COLL_RAILS, false },
+	},
+	[COLL_ALLTOALL] = {
+		{ COLL_LINEAR, THREE, 64, 0, SIZE_MAX, 0, false },
+		{ COLL_PAIRWISE, THREE, ANY, 8 * KIB, SIZE_MAX, 0, false },
+		{ COLL_BRUCK, 5, ANY, 0, 2 * KIB, 0, false },
+		{ COLL_PAIRWISE_RAILS, THREE, ANY, 16 * KIB, SIZE_MAX, COLL_RAILS, false },
+	},
+	[COLL_ALLREDUCE] = {
+		{ COLL_DOUBLING, TWO, ANY, 8 * KIB, SIZE_MAX, COLL_SAME_BITS, false },
+		{ COLL_RABENSEIFNER, TWO, ANY, 8 * KIB, SIZE_MAX, COLL_SAME_BITS, false },
+		{ COLL_RING, TWO, TWO, 256 * KIB, SIZE_MAX, COLL_SAME_BITS, false },
+	},
+};
+
+static bool is_within_reach(const struct reach *r, const struct coll_call *call)
+{
+	return call->ranks >= r->least_ranks && call->ranks <= r->most_ranks &&
+	       call->bytes > r->above && call->bytes <= r->most && !(r->needs & ~call->holds) &&
+	       !(r->uneven && (call->ranks & (call->ranks - 1)) == 0) &&
+	       coll_possible(call->id, r->algorithm, call->ranks, call->holds) == r->algorithm;
+}
+
+/* Fill in the candidates; returns how many.  The usual algorithm has to be one of them. */
+static int candidates_find(const struct coll_call *call,
+			   enum coll_algorithm candidate[COLL_LEARN_CANDIDATES])
+{
+	bool usual = false;
+	int n = 1;
+
+	candidate[0] = call->usual;
+	for (int i = 0; i < REACH && within_reach[call->id][i].algorithm; i++) {
+		const struct reach *r = &within_reach[call->id][i];
+
+		if (!is_within_reach(r, call))
+			continue;
+		if (r->algorithm == call->usual)
+			usual = true;
+		else if (n < COLL_LEARN_CANDIDATES)
+			candidate[n++] = r->algorithm;
+	}
+	return usual ? n : 1;
+}
+
+int coll_learn_class(size_t bytes)
+{
+	int c;
+
+	if (bytes <= COLL_LEARN_ABOVE)
+		return -1;
+	c = (int)(8 * sizeof(long)) - 1 - __builtin_clzl((bytes - 1) / COLL_LEARN_ABOVE);
+	return c < COLL_LEARN_CLASSES ? c : -1;
+}
+
+bool coll_learn_may(const struct coll_call *call)
+{
+	enum coll_algorithm candidate[COLL_LEARN_CANDIDATES];
+
+	return candidates_find(call, candidate) > 1;
+}
+
+/* ---- Rounds --------------------------------------------------------------------------------- */
+
+static int racing_count(const struct coll_race *race)
+{
+	return __builtin_popcount(race->racing);
+}
+
+/* The n-th candidate that is racing. */
+static int racing_at(const struct coll_race *race, int n)
+{
+	int c = 0;
+
+	for (;; c++)
+		if (race->racing >> c & 1 && n-- == 0)
+			return c;
+}
+
+/* Calls of a visit. */
+static int visit_calls(const struct coll_race *race)
+{
+	return rounds[race->round].pass + rounds[race->round].timed;
+}
+
+static void round_begin(struct coll_race *race, int round)
+{
+	race->round = (uint8_t)round;
+	race->calls = race->samples = 0;
+}
+
+void coll_race_begin(struct coll_race *race, const struct coll_call *call)
+{
+	memset(race, 0, sizeof(*race));
+	race->candidates = (uint8_t)candidates_find(call, race->candidate);
+	race->racing = (uint8_t)((1u << race->candidates) - 1);
+	race->bytes = call->bytes;
+	race->holds = call->holds;
+}
+
+/* A call of another size, or with other algorithms: it does not count. */
+static bool is_stranger(struct coll_race *race, const struct coll_call *call)
+{
+	if (call->bytes == race->bytes && call->holds == race->holds &&
+	    call->usual == race->candidate[0]) {
+		race->strangers = 0;
+		return false;
+	}
+	if (++race->strangers < STRANGERS)
+		return true;
+	coll_race_begin(race, call);
+	return false;
+}
+
+enum coll_algorithm coll_race_take(struct coll_race *race, const struct coll_call *call, bool *timed)
+{
+	int at, visit;
+
+	*timed = false;
+	if (race->settled)
+		return coll_possible(call->id, race->candidate[race->choice], call->ranks,
+				     call->holds);
+	if (is_stranger(race, call))
+		return call->usual;
+	at = race->calls++ - rounds[race->round].before;
+	if (at < 0)
+		return race->candidate[race->choice];
+	visit = at / visit_calls(race);
+	*timed = at % visit_calls(race) >= rounds[race->round].pass;
+	return race->candidate[racing_at(race, visit % racing_count(race))];
+}
+
+bool coll_race_add(struct coll_race *race, uint64_t ns)
+{
+	const int all = racing_count(race) * rounds[race->round].visits * rounds[race->round].timed;
+
+	race->sample_ns[race->samples++] = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+	return race->samples == all;
+}
+
+/* ---- The decision --------------------------------------------------------------------------- */
+
+static int by_time(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/*
+ * The cost of the n-th candidate that is racing, at least 1: the lower quartile, since up to half of
+ * the calls may wait for a rank that comes late.
+ */
+static uint32_t round_cost(const struct coll_race *race, int n)
+{
+	const int timed = rounds[race->round].timed, visits = rounds[race->round].visits;
+	const int racing = racing_count(race), all = visits * timed;
+	uint32_t sample[COLL_LEARN_VISITS * COLL_LEARN_TIMED], ns;
+
+	for (int v = 0; v < visits; v++)
+		memcpy(sample + v * timed, race->sample_ns + (v * racing + n) * timed,
+		       (size_t)timed * sizeof(*sample));
+	qsort(sample, (size_t)all, sizeof(*sample), by_time);
+	ns = sample[(all - 1) / 4];
+	return ns ? ns : 1;
+}
+
+static int cheapest(const struct coll_race *race)
+{
+	int best = -1;
+
+	for (int c = 0; c < race->candidates; c++)
+		if (race->racing >> c & 1 && (best < 0 || race->cost_ns[c] < race->cost_ns[best]))
+			best = c;
+	return best;
+}
+
+static bool is_above(uint32_t cost, uint32_t best, unsigned percent)
+{
+	return (uint64_t)cost * 100 > (uint64_t)best * percent;
+}
+
+static void settle(struct coll_race *race, int best)
+{
+	race->choice = (uint8_t)best;
+	if (race->racing & 1 &&
+	    !is_above(race->cost_ns[0], race->cost_ns[best], 100 + COLL_LEARN_MARGIN))
+		race->choice = 0;
+	race->settled = true;
+}
+
+void coll_race_decide(struct coll_race *race)
+{
+	const int count = racing_count(race);
+	const unsigned percent = rounds[race->round].leave_percent;
+	int best;
+
+	for (int n = 0; n < count; n++)
+		race->cost_ns[racing_at(race, n)] = round_cost(race, n);
+	best = cheapest(race);
+	race->choice = (uint8_t)best;
+	if (race->round == ROUNDS - 1) {
+		settle(race, best);
+		return;
+	}
+	for (int c = 0; c < race->candidates; c++)
+		if (is_above(race->cost_ns[c], race->cost_ns[best], percent))
+			race->racing &= (uint8_t)~(1u << c);
+	if (racing_count(race) == 1)
+		settle(race, best);
+	else
+		round_begin(race, race->round + 1);
+}
+
+void coll_race_abandon(struct coll_race *race)
+{
+	race->choice = 0;
+	race->settled = true;
+}
+
+/* ---- A communicator's races ----------------------------------------------------------------- */
+
+static bool race_copy(struct coll_race **to, const struct coll_race *from)
+{
+	if (!from || !from->settled)
+		return true;
+	*to = malloc(sizeof(**to));
+	if (*to)
+		**to = *from;
+	return *to;
+}
+
+struct coll_learned *coll_learned_copy(const struct coll_learned *from)
+{
+	struct coll_learned *copy = calloc(1, sizeof(*copy));
+	bool whole = copy;
+
+	for (int id = 0; whole && id < COLL_COUNT; id++)
+		for (int c = 0; whole && c < COLL_LEARN_CLASSES; c++)
+			whole = race_copy(&copy->race[id][c], from->race[id][c]);
+	if (whole)
+		return copy;
+	coll_learned_free(copy);
+	return NULL;
+}
+
+void coll_learned_free(struct coll_learned *learned)
+{
+	if (!learned)
+		return;
+	for (int id = 0; id < COLL_COUNT; id++)
+		for (int c = 0; c < COLL_LEARN_CLASSES; c++)
+			free(learned->race[id][c]);
+	free(learned);
+}
+
+static void row_fill(struct coll_learned_row *row, int id, int class, const struct coll_race *race)
+{
+	*row = (struct coll_learned_row){
+		.collective = coll_name((enum coll_id)id),
+		.most_bytes = (size_t)COLL_LEARN_ABOVE << (class + 1),
+		.choice = coll_algorithm_name(race->candidate[race->choice]),
+		.settled = race->settled,
+		.candidates = race->candidates,
+	};
+	for (int c = 0; c < race->candidates; c++) {
+		row->candidate[c] = coll_algorithm_name(race->candidate[c]);
+		row->cost_ns[c] = race->cost_ns[c];
+	}
+}
+
+void coll_learned_each(const struct coll_learned *learned, coll_learned_fn *visit, void *user)
+{
+	struct coll_learned_row row;
+
+	for (int id = 0; learned && id < COLL_COUNT; id++)
+		for (int c = 0; c < COLL_LEARN_CLASSES; c++)
+			if (learned->race[id][c]) {
+				row_fill(&row, id, c, learned->race[id][c]);
+				visit(user, &row);
+			}
+}

@@ -1,0 +1,117 @@
+/*
+ * coll_learn.h - algorithms of collectives that follow from what their calls cost.
+ *
+ * The table of coll.c is right on the machines where it was tuned; where two algorithms cross depends
+ * on the memory, the caches and the links of a machine, and on ranks that share cores.  Tables by
+ * cluster (MVAPICH) and by file (Open MPI's tuned, rg_tune) need a run beforehand; STAR-MPI [Faraj,
+ * Yuan, Lowenthal 2006] measures calls of the running program, as this does, with three differences:
+ * a decision is a race whose losers leave early, it changes no result, and ranks decide on the same
+ * numbers.
+ *
+ * A communicator has one race for each collective and class of sizes.  Its first calls take the
+ * candidates in turn: the algorithm of coll.c, and others that are within reach of it.  Every rank
+ * times its calls; at the end of a round, inside the call that ends it, the ranks exchange the largest
+ * time of each call, and all decide by these numbers.  The number of a call is the same on all ranks,
+ * since MPI orders the collectives of a communicator, so all are in the same race at the same point.
+ *
+ *  - A race counts calls of one size: that of its first call, or of a later one that comes again and
+ *    again.  Its result is for the whole class, a power of two of bytes.
+ *  - A round has visits: some calls in a row by one candidate.  The first one counts for little, since
+ *    the algorithm before has left the bytes in other caches.  After a round, candidates much above the
+ *    best leave.  Lower quartiles are compared, so calls that an interrupt or a rank that came late
+ *    made longer do not decide.
+ *  - The algorithm of coll.c stays unless another is COLL_LEARN_MARGIN percent below it.  So ties
+ *    change nothing, such as on a clock that stands still during a call.
+ *  - Reductions take only algorithms that give the same bits, see COLL_SAME_BITS: the result of a
+ *    call is the same before, during and after the race.
+ *  - Only blocking collectives whose number of bytes is the same on all ranks take part: not those
+ *    with an array of counts.  Gather and scatter do not, either: most ranks leave them early, and
+ *    what they cost is not in the times of these calls.
+ *  - What --coll gives, by name or by a file, is not learned; `--coll table` gives all.
+ *
+ * Pure: no clock, no MPI.  The caller serializes.
+ */
+#ifndef RAILMPI_COLL_LEARN_H
+#define RAILMPI_COLL_LEARN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mpi/coll/coll.h"
+
+enum {
+	COLL_LEARN_MARGIN = 1,		/* percent */
+	COLL_LEARN_CANDIDATES = 4,
+	COLL_LEARN_VISITS = 3, COLL_LEARN_TIMED = 10,	/* at most: of a candidate, calls of a visit */
+	COLL_LEARN_SAMPLES = COLL_LEARN_CANDIDATES * COLL_LEARN_VISITS * COLL_LEARN_TIMED,
+	COLL_LEARN_CLASSES = 14,	/* above 1 KiB: to 2 KiB, to 4 KiB, ... to 16 MiB */
+};
+
+/* A call: the same on all ranks. */
+struct coll_call {
+	enum coll_id id;
+	int ranks;
+	size_t bytes;			/* m of coll.h */
+	unsigned holds;			/* as for coll_choose */
+	enum coll_algorithm usual;	/* the answer of coll_choose */
+};
+
+struct coll_race {
+	enum coll_algorithm candidate[COLL_LEARN_CANDIDATES];	/* the usual one first */
+	uint32_t cost_ns[COLL_LEARN_CANDIDATES];	/* in the last round that it was in; 0: none */
+	size_t bytes;			/* of the calls that count */
+	unsigned holds;
+	uint8_t candidates;
+	uint8_t choice;			/* one of them: the best so far, and in the end */
+	bool settled;
+	uint8_t racing;			/* bits */
+	uint8_t round;
+	uint8_t strangers;		/* calls of other sizes in a row */
+	uint16_t calls;			/* in this round, or before the first */
+	uint16_t samples;		/* of this round, in the order of calls */
+	uint32_t sample_ns[COLL_LEARN_SAMPLES];
+};
+
+/* One communicator's. */
+struct coll_learned {
+	struct coll_race *race[COLL_COUNT][COLL_LEARN_CLASSES];	/* malloc'ed; NULL: none yet */
+};
+
+/* The class of a size; -1: sizes that are not learned. */
+int coll_learn_class(size_t bytes);
+/* Are there algorithms to choose from?  False: the call takes the usual one. */
+bool coll_learn_may(const struct coll_call *call);
+/* The race of a call for which coll_learn_may; zeroed before the first one. */
+void coll_race_begin(struct coll_race *race, const struct coll_call *call);
+/* The algorithm of the call.  *timed: coll_race_add after it. */
+enum coll_algorithm coll_race_take(struct coll_race *race, const struct coll_call *call, bool *timed);
+/*
+ * Add what the call took on this rank.  True: a round is over.  Then each of the `samples` of
+ * `sample_ns` becomes the largest one of all ranks, and coll_race_decide follows.
+ */
+bool coll_race_add(struct coll_race *race, uint64_t ns);
+/* Candidates leave, or the race is settled. */
+void coll_race_decide(struct coll_race *race);
+/* The ranks could not agree: the usual algorithm, from now on. */
+void coll_race_abandon(struct coll_race *race);
+
+/* A copy of the settled races, for a communicator of the same ranks.  NULL: no memory. */
+struct coll_learned *coll_learned_copy(const struct coll_learned *from);
+void coll_learned_free(struct coll_learned *learned);
+
+/* A race as tables show it. */
+struct coll_learned_row {
+	const char *collective;
+	size_t most_bytes;		/* the class: up to so many, and more than half of it */
+	const char *choice;		/* now */
+	bool settled;
+	int candidates;
+	const char *candidate[COLL_LEARN_CANDIDATES];
+	uint32_t cost_ns[COLL_LEARN_CANDIDATES];	/* 0: not known */
+};
+typedef void coll_learned_fn(void *user, const struct coll_learned_row *row);
+/* Visit the races of a communicator; NULL has none. */
+void coll_learned_each(const struct coll_learned *learned, coll_learned_fn *visit, void *user);
+
+#endif
