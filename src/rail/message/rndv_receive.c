@@ -121,7 +121,7 @@ static void choice_done(struct op *op)
 	if (likely(!(op->rndv_state & RNDV_MEASURED)))
 		return;
 	op->rndv_state &= (uint8_t)~RNDV_MEASURED;
-	rail_scheme_done(choice_cell_of(op), rg_now_ns());
+	rail_scheme_done(&op->peer->ctx->schemes, choice_cell_of(op), rg_now_ns());
 }
 
 void rndv_read_done(struct op *op)
