@@ -39,6 +39,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "rail/learned.h"
 #include "rail/ledger.h"
 
 #ifdef __cplusplus
@@ -320,6 +321,8 @@ bool rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out);
  * has answered.
  */
 uint64_t rail_striped_bytes(const struct rail_ctx *ctx);
+/* Cell number 0, 1, ... of what this process has learned so far.  False: there are no more. */
+bool rail_learned(const struct rail_ctx *ctx, unsigned cell, struct rail_learned *out);
 
 /*
  * The state of the port now: enum ibv_port_state, IBV_PORT_ACTIVE is 4; 0: it cannot be read.
