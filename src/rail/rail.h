@@ -449,7 +449,8 @@ enum rail_policy {
 enum rail_rendezvous {
 	RAIL_BY_WRITE,		/* the sender, when the receiver has named its buffer */
 	RAIL_BY_READ,		/* the receiver, also while the sender computes */
-	RAIL_BY_BOTH,		/* each moves half, or every second message whole (rndv.h) */
+	RAIL_BY_BOTH,		/* each moves half */
+	RAIL_BY_TURNS,		/* each moves every second message; half, where no processor copies */
 	RAIL_BY_AUTO,		/* over untimed software HCAs alone the receiver measures, else write */
 };
 
@@ -465,8 +466,8 @@ struct rail_way {
 	uint64_t threshold;
 	uint64_t eager;		/* RAIL_AUTO, or at most that of the settings: rail_way_check */
 	uint8_t rail;		/* RAIL_SINGLE: the rail, below rail_count */
-	uint8_t rendezvous;	/* enum rail_rendezvous; some policies exclude RAIL_BY_BOTH and */
-	uint8_t completion;	/* enum rail_completion, RAIL_BY_CONTROL: rail_way_check */
+	uint8_t rendezvous;	/* enum rail_rendezvous; some policies exclude RAIL_BY_BOTH, */
+	uint8_t completion;	/* enum rail_completion,  _TURNS and _CONTROL: rail_way_check */
 };
 
 /* Bytes: the largest message that goes whole at once on this way. */
