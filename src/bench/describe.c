@@ -132,6 +132,8 @@ static void way_line(const struct bench_job *job, const struct bench_column *way
 		add_line(lines, "%s: %s", way->name, c->help);
 	else {
 		options_of_communicator(job, extra, sizeof(extra));
+		if (way->settings)
+			rg_text_add(extra, sizeof(extra), ",%s", way->settings);
 		add_line(lines, "%s: %s%s%s%s", way->name, c->help ? c->help : "",
 			 *extra ? " (" : "", *extra ? extra + 1 : "", *extra ? ")" : "");
 	}

@@ -91,6 +91,7 @@ struct bench_options {
 struct bench_column {
 	const char *name;
 	enum railmpi_way id;
+	const char *settings;		/* of --over, "name=value,..."; or NULL */
 	bool foreign;			/* does not run on the other ways' fabric */
 	bool uses_all;			/* RAILMPI_USES_ALL */
 	MPI_Comm comm;

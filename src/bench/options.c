@@ -47,8 +47,9 @@ static struct opt rows[] = {
 	{ .name = "runs", .type = OPT_COUNT, AT(runs), .arg = "N", .standard = "1", .min = 1,
 	  .max = 1000,
 	  .help = "turns of each way; the turn of median time is printed in full" },
-	{ .name = "over", .type = OPT_CHOICES, AT(over), .arg = "LIST",		/* choices */
-	  .help = "ways to compare; default: stripe with two or more rails, else single" },
+	{ .name = "over", .type = OPT_CHOICES, AT(over), .arg = "LIST", .settings = true,	/* choices */
+	  .help = "ways to compare, each with options of its own if wanted, such as "
+		  "single,single,rendezvous=read; default: stripe with two or more rails, else single" },
 	{ .name = "sizes", .letter = 'm', .type = OPT_SIZES, AT(sizes), .arg = "MIN:MAX", /* all */
 	  .max = UINT64_C(1) << 30,
 	  .help = "message sizes, each twice the previous" },
@@ -228,6 +229,7 @@ static const struct opt_choice *ways_of(const struct bench_carrier *carrier)
 static void carrier_complete(const struct bench_carrier *carrier)
 {
 	row_named("over")->choices = ways_of(carrier);
+	row_named("over")->settings = false;
 	row_named("over")->help = "ways to compare; default: single";
 	/* Arena memory needs no detour on any device. */
 	row_named("buffers")->standard = "arena";

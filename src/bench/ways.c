@@ -40,18 +40,35 @@ static bool is_foreign(const struct bench_job *job, int id)
 	       job->where.fabric.rail_count && !memory;
 }
 
+/* Names live as long as the process. */
+static const char *way_name(const char *choice, const char *settings)
+{
+	char *name;
+
+	if (!settings)
+		return choice;
+	if (asprintf(&name, "%s,%s", choice, settings) < 0)
+		name = NULL;
+	return bench_must(name);
+}
+
 int way_open(struct bench_job *job, struct bench_column *way, int id)
 {
 	char value[MPI_MAX_INFO_VAL], extra[MPI_MAX_INFO_VAL - 32] = "", why[OPT_WHY_BYTES];
 	MPI_Info info;
 
 	way->id = (enum railmpi_way)id;
-	way->name = way_choice(id)->name;
+	way->name = way_name(way_choice(id)->name, way->settings);
 	way->uses_all = way_choice(id)->traits & RAILMPI_USES_ALL;
 	way->foreign = is_foreign(job, id);
 	if (id != RAILMPI_NATIVE)
 		options_of_communicator(job, extra, sizeof(extra));
-	snprintf(value, sizeof(value), "%s%s", way->name, extra);
+	else if (way->settings) {
+		rg_error("--over %s: the MPI library has no such options (accepted: native)", way->name);
+		return RG_EXIT_USAGE;
+	}
+	snprintf(value, sizeof(value), "%s%s%s%s", way_choice(id)->name, extra, way->settings ? "," : "",
+		 way->settings ? way->settings : "");
 	if (railmpi_way_check(value, why, sizeof(why))) {
 		rg_error("--over %s", why);
 		return RG_EXIT_USAGE;
@@ -114,8 +131,14 @@ int ways_open(struct bench_job *job)
 	}
 	if (job->def->variants)
 		return variants_open(job, &over);
-	for (int i = 0; i < over.count && !rc; i++)
-		rc = way_open(job, &job->where.way[job->where.way_count], over.item[i]);
+	for (int i = 0; i < over.count && !rc; i++) {
+		struct bench_column *way = &job->where.way[job->where.way_count];
+
+		if (over.settings[i].length)
+			way->settings = bench_must(strndup(over.settings[i].text,
+							   (size_t)over.settings[i].length));
+		rc = way_open(job, way, over.item[i]);
+	}
 	return rc;
 }
 

@@ -5,7 +5,10 @@
 #include "bench/job.h"
 
 int ways_open(struct bench_job *job);		/* rails, fabric, communicators */
-/* Open a further way.  id: enum railmpi_way, or RAILMPI_SINGLE_RAIL + N.  way: the job's next. */
+/*
+ * Open a further way.  id: enum railmpi_way, or RAILMPI_SINGLE_RAIL + N.  way: the job's next; with
+ * settings of its own, or none.
+ */
 int way_open(struct bench_job *job, struct bench_column *way, int id);
 void ways_close(struct bench_job *job);
 /* The largest message that may be sent eagerly, over any way: --eager. */

@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rail/learned.h"
 #include "rail/ledger.h"
 
 #ifdef __cplusplus
@@ -186,6 +187,12 @@ typedef void railmpi_counter_fn(void *user, const char *name, const uint64_t *va
 int railmpi_port_counters(int rail, railmpi_counter_fn *each, void *user);
 /* Does this counter count retransmissions? */
 bool railmpi_counter_is_retry(const char *name);
+
+/*
+ * Cell number 0, 1, ... of what this process has learned so far, librail's cells first.  False: there
+ * are no more.
+ */
+bool railmpi_learned(unsigned cell, struct rail_learned *out);
 
 /* Is this the error of a rank that is lost?  The transport has reported it on stderr. */
 bool railmpi_error_is_lost(int error);

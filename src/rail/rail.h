@@ -39,6 +39,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "rail/learned.h"
 #include "rail/ledger.h"
 
 #ifdef __cplusplus
@@ -342,6 +343,8 @@ bool rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out);
  * has answered.
  */
 uint64_t rail_striped_bytes(const struct rail_ctx *ctx);
+/* Cell number 0, 1, ... of what this process has learned so far.  False: there are no more. */
+bool rail_learned(const struct rail_ctx *ctx, unsigned cell, struct rail_learned *out);
 
 /*
  * The state of the port now: enum ibv_port_state, IBV_PORT_ACTIVE is 4; 0: it cannot be read.
@@ -470,7 +473,8 @@ enum rail_policy {
 enum rail_rendezvous {
 	RAIL_BY_WRITE,		/* the sender, when the receiver has named its buffer */
 	RAIL_BY_READ,		/* the receiver, also while the sender computes */
-	RAIL_BY_BOTH,		/* each moves half, or every second message whole (rndv.h) */
+	RAIL_BY_BOTH,		/* each moves half */
+	RAIL_BY_TURNS,		/* each moves every second message; half, where no processor copies */
 	RAIL_BY_AUTO,		/* over untimed software HCAs alone the receiver measures, else write */
 };
 
@@ -486,8 +490,8 @@ struct rail_way {
 	uint64_t threshold;
 	uint64_t eager;		/* RAIL_AUTO, or at most that of the settings: rail_way_check */
 	uint8_t rail;		/* RAIL_SINGLE: the rail, below rail_count */
-	uint8_t rendezvous;	/* enum rail_rendezvous; some policies exclude RAIL_BY_BOTH and */
-	uint8_t completion;	/* enum rail_completion, RAIL_BY_CONTROL: rail_way_check */
+	uint8_t rendezvous;	/* enum rail_rendezvous; some policies exclude RAIL_BY_BOTH, */
+	uint8_t completion;	/* enum rail_completion,  _TURNS and _CONTROL: rail_way_check */
 };
 
 /* Bytes: the largest message that goes whole at once on this way. */

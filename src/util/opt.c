@@ -147,25 +147,60 @@ static const char *set_choice(const struct opt *row, const char *text, void *val
 	return NULL;
 }
 
+/* The number of characters of the words with '=' that text begins with, commas between. */
+static size_t settings_length(const char *text)
+{
+	size_t length = 0, word;
+
+	for (;;) {
+		word = strcspn(text + length, ",");
+		if (!memchr(text + length, '=', word))
+			return length ? length - 1 : 0;
+		length += word;
+		if (!text[length])
+			return length;
+		length++;
+	}
+}
+
+/* Is the last item of a list there before? */
+static bool list_repeats(const struct opt_list *list)
+{
+	const int last = list->count - 1;
+
+	for (int i = 0; i < last; i++)
+		if (list->item[i] == list->item[last] &&
+		    list->settings[i].length == list->settings[last].length &&
+		    !strncmp(list->settings[i].text, list->settings[last].text,
+			     (size_t)list->settings[i].length))
+			return true;
+	return false;
+}
+
 static const char *set_choices(const struct opt *row, const char *text, void *value)
 {
 	struct opt_list list = { .count = 0 };
 
 	for (;;) {
-		size_t length = strcspn(text, ",");
+		size_t length = strcspn(text, ","), settings = 0;
 		const struct opt_choice *c = choice_find(row, text, length);
 
 		if (!c)
 			return length ? "unknown item" : "empty item";
-		for (int i = 0; i < list.count; i++)
-			if (list.item[i] == c->value)
-				return "the same item twice";
 		if (list.count == OPT_LIST_MAX)
 			return "too many items";
-		list.item[list.count++] = c->value;
-		if (!text[length])
+		text += length;
+		if (*text && row->settings)
+			settings = settings_length(text + 1);
+		list.item[list.count] = c->value;
+		list.settings[list.count].text = settings ? text + 1 : "";
+		list.settings[list.count++].length = (int)settings;
+		if (list_repeats(&list))
+			return "the same item twice";
+		text += settings ? settings + 1 : 0;
+		if (!*text)
 			break;
-		text += length + 1;
+		text++;
 	}
 	*(struct opt_list *)value = list;
 	return NULL;
@@ -382,7 +417,9 @@ char *opt_text(const struct opt_table *t, const struct opt *row, char *buf, size
 		break;
 	case OPT_CHOICES:
 		for (int i = 0; i < list->count; i++)
-			rg_text_add(buf, size, "%s%s", i ? "," : "", choice_name(row, list->item[i]));
+			rg_text_add(buf, size, "%s%s%s%.*s", i ? "," : "", choice_name(row, list->item[i]),
+				    list->settings[i].length ? "," : "", list->settings[i].length,
+				    list->settings[i].text);
 		break;
 	case OPT_TEXT:
 		if (*(const char *const *)value)
@@ -463,6 +500,8 @@ char *opt_accepted(const struct opt *row, char *buf, size_t size)
 	case OPT_CHOICES:
 		rg_text_add(buf, size, "a list of ");
 		accepted_choices(row, ", ", buf, size);
+		if (row->settings)
+			rg_text_add(buf, size, ", each with ,NAME=VALUE if wanted");
 		break;
 	case OPT_TEXT:
 		break;

@@ -30,7 +30,11 @@ enum opt_type {
 	OPT_TIME,	/* uint64_t: nanoseconds in [min, max] */
 	OPT_RATE,	/* uint64_t: bytes per second in [min, max] */
 	OPT_CHOICE,	/* int: one of choices */
-	OPT_CHOICES,	/* struct opt_list: choices with commas between, none twice, in order */
+	/*
+	 * struct opt_list: choices with commas between, none twice, in order.  With `settings` a choice
+	 * may have ",name=value" behind it; the list keeps pointers into the text, as OPT_TEXT does.
+	 */
+	OPT_CHOICES,
 	/*
 	 * const char *: any text that `check` accepts; NULL when unset.  The pointer
 	 * is kept, not a copy: the text must stay valid after opt_set.
@@ -46,7 +50,11 @@ enum opt_type {
 struct opt_range { uint64_t min, max; };
 
 enum { OPT_LIST_MAX = 16 };
-struct opt_list { int count; int item[OPT_LIST_MAX]; };
+struct opt_list {
+	int count;
+	int item[OPT_LIST_MAX];
+	struct { const char *text; int length; } settings[OPT_LIST_MAX];	/* "name=value,..." */
+};
 struct opt_texts { int count; const char *item[OPT_LIST_MAX]; };
 
 struct opt_choice {
@@ -81,6 +89,7 @@ struct opt {
 	const char *special;		/* a word accepted instead of a number: "auto" */
 	const char *bare;		/* unit of a number without one: "s"; NULL: none assumed */
 	const struct opt_choice *choices;	/* ends with a NULL name */
+	bool settings;			/* of OPT_CHOICES */
 	/*
 	 * Further check of the text of an OPT_TEXT or of one of OPT_TEXTS; 0, or -errno after writing
 	 * "why, accepted: ..." (no newline) into why.

@@ -1,7 +1,7 @@
 /*
  * test_scheme.c - who moves a message between processes of one host, learned on machines of a few
- * lines of arithmetic: each machine gets its own choices, from any order of samples, and a few bad
- * samples change none.
+ * lines of arithmetic: each machine gets its own choices, exactly without noise, and within 3 % of the
+ * best in 19 of 20 launches with noise; bad samples decide nothing, and to learn is cheap.
  */
 #include "cmocka_all.h"
 
@@ -36,7 +36,7 @@ static const struct machine machines[] = {
 	{ "1 MiB of L2", 500, 9, 520, 8.5, 520, 8.5, 300, "hhhhhhhhh", "ttthhhhhh" },
 	{ "kernel", 4000, 1, 4100, 0.95, 4100, 0.9, 300, "hhhhhhhhh", "ttthhhhhh" },
 	{ "memcpy", 400, 4, 500, 2.1, 500, 2.1, 300, "rhhhhhhhh", "ttthhhhhh" },
-	{ "shared", 400, 10, 800, 5, 800, 5, 3000, "rrrrrrrhh", "rrrrrrrhh" },
+	{ "shared", 400, 10, 800, 5, 1600, 5, 3000, "rrrrrrrrr", "rrrrrrrrr" },
 	{ "rivals", 500, 9, 600, 8, 2000, 3, 300, "hhhhhhhhh", "hhhhhhhhh" },
 };
 
@@ -65,22 +65,49 @@ static double random_of(uint64_t *dice)
 	return (double)(*dice >> 11) / (double)(UINT64_C(1) << 53);
 }
 
+/* A part of a machine's time: launches differ, and messages of a launch. */
+struct noise {
+	double both, more;		/* either way; only more time; standard deviations */
+	double interrupt, off_core;	/* messages that meet one, as a part */
+};
+
+static const struct noise silence, usual = { 0.06, 0.06, 0.03, 0.001 };
+
 struct world {
 	const struct machine *machine;
 	struct rail_schemes schemes;
 	double now_ns;
 	uint64_t dice;
-	double noise;			/* a part, at most */
-	bool bad;			/* interrupts, and times off the core */
-	unsigned messages;
+	struct noise noise;
+	double drift;			/* of the processor's clock */
 };
 
-static struct world world_make(const struct machine *machine, uint64_t seed)
+static struct world world_make(const struct machine *machine, uint64_t seed, struct noise noise)
 {
-	struct world w = { .machine = machine, .now_ns = 1e6, .dice = seed };
+	struct world w = { .machine = machine, .now_ns = 1e6, .dice = seed * 7919 + 1, .noise = noise,
+			   .drift = 1 };
 
 	rail_scheme_init(&w.schemes);
 	return w;
+}
+
+/* About normal, of standard deviation 1. */
+static double deviation(uint64_t *dice)
+{
+	return 1.732 * (random_of(dice) + random_of(dice) + random_of(dice) + random_of(dice) - 2);
+}
+
+static double disturbed(struct world *w, double ns)
+{
+	const struct noise *n = &w->noise;
+	double more = deviation(&w->dice), chance = random_of(&w->dice);
+
+	ns *= 1 + n->both * deviation(&w->dice) + n->more * (more < 0 ? -more : more);
+	w->drift += 0.03 * n->both * deviation(&w->dice) - 0.01 * (w->drift - 1);
+	ns *= w->drift;
+	if (chance < n->off_core)
+		return ns + 4e6 * random_of(&w->dice);
+	return chance < n->interrupt ? ns + 2e3 + 8e3 * random_of(&w->dice) : ns;
 }
 
 static enum rail_scheme message(struct world *w, uint64_t bytes, enum rail_load load)
@@ -91,11 +118,9 @@ static enum rail_scheme message(struct world *w, uint64_t bytes, enum rail_load 
 
 	if (learns)
 		scheme = rail_scheme_take(&w->schemes, cell, (uint64_t)w->now_ns);
-	w->now_ns += cost(w->machine, scheme, bytes) * (1 + w->noise * random_of(&w->dice));
-	if (w->bad && ++w->messages % 29 == 0)
-		w->now_ns += w->messages % (29 * 31) ? 10e3 : 5e6;
+	w->now_ns += disturbed(w, cost(w->machine, scheme, bytes));
 	if (learns)
-		rail_scheme_done(cell, (uint64_t)w->now_ns);
+		rail_scheme_done(&w->schemes, cell, (uint64_t)w->now_ns);
 	w->now_ns += 200;
 	return scheme;
 }
@@ -115,8 +140,8 @@ static void learn(struct world *w)
 	for (unsigned c = 0; c < SCHEME_CLASSES; c++) {
 		uint64_t bytes = SCHEME_FIRST_BYTES << c;
 
-		windows(w, bytes, 32, 30);
-		for (int i = 0; i < 100; i++)
+		windows(w, bytes, 32, 90);
+		for (int i = 0; i < 400; i++)
 			message(w, bytes, LOAD_ALONE);
 	}
 }
@@ -128,7 +153,7 @@ static void chosen(const struct world *w, enum rail_load load, char text[SCHEME_
 	for (unsigned c = 0; c < SCHEME_CLASSES; c++) {
 		const struct rail_scheme_cell *cell = &w->schemes.cell[load][c];
 
-		assert_true(cell->settled);
+			assert_true(cell->settled);
 		text[c] = letters[cell->scheme];
 	}
 	text[SCHEME_CLASSES] = '\0';
@@ -148,66 +173,164 @@ static void each_machine(void **state)
 {
 	(void)state;
 	for (int m = 0; m < MACHINES; m++) {
-		struct world w = world_make(&machines[m], 1);
+		struct world w = world_make(&machines[m], 1, silence);
 
 		learn(&w);
 		expect_choices(&w);
 	}
 }
 
-/* Every 29th message meets an interrupt, every 31st of these a process off its core. */
+/* Interrupts, and times off the core, where the costs of a message are steady else. */
 static void bad_samples(void **state)
 {
 	(void)state;
 	for (int m = 0; m < MACHINES; m++) {
-		struct world w = world_make(&machines[m], 2);
+		struct world w = world_make(&machines[m], 2, (struct noise){ 0, 0, 0.03, 0.001 });
 
-		w.bad = true;
 		learn(&w);
 		expect_choices(&w);
 	}
 }
 
-/* The choice costs at most the margin and the noise more than the best. */
-static void noise(void **state)
+/* ---- Launches with noise --------------------------------------------------- */
+
+enum { LAUNCHES = 1000, FIRST = 100, ENOUGH = 20000 };
+
+static double best_cost(const struct machine *m, const struct rail_scheme_cell *cell, uint64_t bytes)
 {
-	static const enum rail_scheme of[] = { SCHEME_READ, SCHEME_HALVES, SCHEME_TURNS };
+	double best = 1e300;
 
-	(void)state;
-	for (int run = 0; run < 20 * MACHINES; run++) {
-		const struct machine *m = &machines[run % MACHINES];
-		struct world w = world_make(m, (uint64_t)run + 3);
-
-		w.noise = 0.2;
-		learn(&w);
-		for (unsigned c = 0; c < SCHEME_CLASSES; c++) {
-			const struct rail_scheme_cell *cell = &w.schemes.cell[LOAD_ALONE][c];
-			uint64_t bytes = SCHEME_FIRST_BYTES << c;
-
-			for (int s = 0; s < 2; s++)
-				assert_true(cost(m, cell->scheme, bytes) <=
-					    1.2 * cost(m, of[s], bytes));
-		}
-	}
+	for (int s = 0; s < RAIL_SCHEMES; s++)
+		if (cell->possible >> s & 1 && cost(m, (enum rail_scheme)s, bytes) < best)
+			best = cost(m, (enum rail_scheme)s, bytes);
+	return best;
 }
 
-/* The first 100 messages of a class cost at most a tenth more than by the best scheme. */
+/* A launch's messages of one kind: what the first ones cost and what is chosen, in best costs. */
+struct launch { double first, chosen; };
+
+static struct launch launch(const struct machine *m, uint64_t bytes, enum rail_load load, uint64_t seed)
+{
+	struct world w = world_make(m, seed, usual);
+	const struct rail_scheme_cell *cell = rail_scheme_cell(&w.schemes, bytes, load);
+	const double best = best_cost(m, cell, bytes);
+	double first = 0;
+
+	for (int i = 0; i < FIRST || (!cell->settled && i < ENOUGH); i++) {
+		double ns;
+
+		/* The first of a window is alone. */
+		if (load == LOAD_QUEUED && i % 63 == 0)
+			message(&w, bytes, LOAD_ALONE);
+		ns = cost(m, message(&w, bytes, load), bytes);
+		first += i < FIRST ? ns : 0;
+	}
+	return (struct launch){ first / FIRST / best, cost(m, cell->scheme, bytes) / best };
+}
+
+/* The choice costs at most 3 % more than the best in 19 of 20 launches, all launches 1 % on average. */
+static void launches_of(const struct machine *m, uint64_t bytes, enum rail_load load)
+{
+	double first = 0, chosen = 0;
+	int good = 0;
+
+	for (int i = 0; i < LAUNCHES; i++) {
+		struct launch l = launch(m, bytes, load, (uint64_t)i);
+
+		first += l.first / LAUNCHES;
+		chosen += l.chosen / LAUNCHES;
+		good += l.chosen <= 1.03;
+	}
+	if (good < LAUNCHES * 19 / 20 || chosen > 1.01 || first > 1.1)
+		fail_msg("%s, %llu KiB, load %d: %d of %d within 3 %%; on average %.3f of the best, "
+			 "the first %d messages %.3f", m->name, (unsigned long long)bytes >> 10, load,
+			 good, LAUNCHES, chosen, FIRST, first);
+}
+
+static void steady_and_cheap(void **state)
+{
+	static const uint64_t sizes[] = { 16 * KIB, 64 * KIB, 256 * KIB, MIB };
+
+	(void)state;
+	for (int m = 0; m < MACHINES; m++)
+		for (int load = 0; load < RAIL_LOADS; load++)
+			for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+				launches_of(&machines[m], sizes[i], (enum rail_load)load);
+}
+
+/* Without noise the first 100 messages of every class cost at most a tenth more than the best scheme. */
 static void learning_is_cheap(void **state)
 {
 	(void)state;
 	for (int m = 0; m < MACHINES; m++)
 		for (unsigned c = 0; c < SCHEME_CLASSES; c++) {
-			struct world w = world_make(&machines[m], 4);
+			struct world w = world_make(&machines[m], 4, silence);
 			uint64_t bytes = SCHEME_FIRST_BYTES << c;
-			double spent = 0, best;
 			struct rail_scheme_cell *cell = rail_scheme_cell(&w.schemes, bytes, LOAD_ALONE);
+			double spent = 0;
 
-			for (int i = 0; i < 100; i++)
+			for (int i = 0; i < FIRST; i++)
 				spent += cost(&machines[m], message(&w, bytes, LOAD_ALONE), bytes);
-			best = 100 * cost(&machines[m], cell->scheme, bytes);
-			assert_true(cell->settled);
-			assert_true(spent <= 1.1 * best);
+			assert_true(spent <= 1.1 * FIRST * best_cost(&machines[m], cell, bytes));
 		}
+}
+
+/*
+ * Messages of several peers at once: none of them is alone on the processor, so nothing is learned
+ * from them, and a message of a peer that has failed is not waited for.
+ */
+static void several_pairs(void **state)
+{
+	struct world w = world_make(&machines[1], 8, silence);
+	struct rail_scheme_cell *cell = rail_scheme_cell(&w.schemes, MIB, LOAD_ALONE);
+
+	(void)state;
+	for (uint64_t i = 0; i < 1000; i++) {
+		rail_scheme_take(&w.schemes, cell, i * 1000);
+		if (i)
+			rail_scheme_done(&w.schemes, cell, i * 1000 + 10);
+	}
+	assert_false(cell->settled);
+	assert_int_equal(cell->samples[SCHEME_READ] + cell->samples[SCHEME_HALVES], 0);
+	rail_scheme_forget(&w.schemes);
+	w.now_ns = 2e6;
+	learn(&w);
+	expect_choices(&w);
+}
+
+/* Processes that take turns on a core: the other end's part waits for its turn, up to 4 ms. */
+static void shared_core(void **state)
+{
+	struct world w = world_make(&machines[1], 9, silence);
+	struct rail_scheme_cell *cell = rail_scheme_cell(&w.schemes, 64 * KIB, LOAD_ALONE);
+
+	(void)state;
+	for (int i = 0; i < ENOUGH && !cell->settled; i++) {
+		enum rail_scheme scheme = rail_scheme_take(&w.schemes, cell, (uint64_t)w.now_ns);
+
+		w.now_ns += cost(w.machine, scheme, 64 * KIB);
+		if (scheme != SCHEME_READ || random_of(&w.dice) < 0.1)
+			w.now_ns += 4e6 * random_of(&w.dice);
+		rail_scheme_done(&w.schemes, cell, (uint64_t)w.now_ns);
+	}
+	assert_true(cell->settled);
+	assert_int_equal(cell->scheme, SCHEME_READ);
+}
+
+/* Costs that a file gives settle a cell; a scheme that a cell has not is refused. */
+static void given(void **state)
+{
+	const uint32_t ns[RAIL_SCHEMES] = { [SCHEME_READ] = 900, [SCHEME_HALVES] = 700 };
+	struct world w = world_make(&machines[0], 10, silence);
+	struct rail_scheme_cell *cell = rail_scheme_cell(&w.schemes, MIB, LOAD_ALONE);
+
+	(void)state;
+	assert_false(rail_scheme_give(cell, SCHEME_TURNS, ns));
+	assert_false(cell->settled);
+	assert_true(rail_scheme_give(cell, SCHEME_READ, ns));
+	assert_false(rail_scheme_learns(&w.schemes, cell));
+	assert_int_equal(cell->scheme, SCHEME_READ);
+	assert_int_equal(rail_scheme_cost(cell, SCHEME_HALVES), 700);
 }
 
 /* No time passes: what was assumed stays. */
@@ -223,7 +346,7 @@ static void virtual_clock(void **state)
 
 			for (int i = 0; i < 1000; i++) {
 				rail_scheme_take(&schemes, cell, 1);
-				rail_scheme_done(cell, 1);
+				rail_scheme_done(&schemes, cell, 1);
 			}
 			assert_true(cell->settled);
 			assert_int_equal(cell->scheme, cell->assumed);
@@ -233,7 +356,7 @@ static void virtual_clock(void **state)
 /* The first message of a window is no message alone. */
 static void windows_tell_nothing_of_messages_alone(void **state)
 {
-	struct world w = world_make(&machines[0], 5);
+	struct world w = world_make(&machines[0], 5, silence);
 
 	(void)state;
 	windows(&w, 64 * KIB, 16, 100);
@@ -245,7 +368,7 @@ static void windows_tell_nothing_of_messages_alone(void **state)
 /* A settled cell keeps its scheme whatever comes. */
 static void settled_stays(void **state)
 {
-	struct world w = world_make(&machines[0], 6);
+	struct world w = world_make(&machines[0], 6, silence);
 	struct rail_scheme_cell *cell = rail_scheme_cell(&w.schemes, MIB, LOAD_ALONE);
 
 	(void)state;
@@ -258,7 +381,7 @@ static void settled_stays(void **state)
 
 static void failed_peers_are_forgotten(void **state)
 {
-	struct world w = world_make(&machines[0], 7);
+	struct world w = world_make(&machines[0], 7, silence);
 	struct rail_scheme_cell *cell = rail_scheme_cell(&w.schemes, MIB, LOAD_ALONE);
 
 	(void)state;
@@ -285,8 +408,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_machine),
 		cmocka_unit_test(bad_samples),
-		cmocka_unit_test(noise),
+		cmocka_unit_test(steady_and_cheap),
 		cmocka_unit_test(learning_is_cheap),
+		cmocka_unit_test(several_pairs),
+		cmocka_unit_test(shared_core),
+		cmocka_unit_test(given),
 		cmocka_unit_test(virtual_clock),
 		cmocka_unit_test(windows_tell_nothing_of_messages_alone),
 		cmocka_unit_test(settled_stays),

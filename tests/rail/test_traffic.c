@@ -280,16 +280,16 @@ static int all_ways(struct rail_way ways[TRAFFIC_WAYS_MAX], int rails)
 	int n = 0;
 
 	for (int policy = 0; policy < RAIL_POLICIES; policy++)
-		for (int how = 0; how < 4; how++) {
+		for (int how = 0; how < 5; how++) {
 			if ((rail_policies[policy].not_control && how == 1) ||
-			    (rail_policies[policy].not_both && how == 3))
+			    (rail_policies[policy].not_both && how >= 3))
 				continue;
 			ways[n++] = (struct rail_way){
 				.policy = policy, .threshold = 8192, .eager = 8192,
 				.rail = (uint8_t)(how % rails),
 				.completion = how == 1 ? RAIL_BY_CONTROL : RAIL_BY_IMMEDIATE,
 				.rendezvous = how == 2 ? RAIL_BY_READ : how == 3 ? RAIL_BY_BOTH :
-								     RAIL_BY_WRITE,
+					      how == 4 ? RAIL_BY_TURNS : RAIL_BY_WRITE,
 			};
 		}
 	return n;

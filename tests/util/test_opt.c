@@ -13,7 +13,7 @@ struct values {
 	uint64_t count, threshold, cap, rate, pause;
 	struct opt_range sizes;
 	int bind;
-	struct opt_list over;
+	struct opt_list over, apart;
 	const char *soft;
 	struct opt_texts with;
 };
@@ -48,6 +48,8 @@ static const struct opt rows[] = {
 	{ .name = "bind", .type = OPT_CHOICE, AT(bind), .standard = "near", .choices = binds,
 	  .help = "h" },
 	{ .name = "over", .type = OPT_CHOICES, AT(over), .choices = ways, .help = "h" },
+	{ .name = "apart", .type = OPT_CHOICES, AT(apart), .choices = ways, .settings = true,
+	  .help = "h" },
 	{ .name = "soft", .type = OPT_TEXT, AT(soft), .check = soft_check, .help = "h" },
 	{ .name = "with", .type = OPT_TEXTS, AT(with), .check = soft_check, .help = "h" },
 	{ .name = NULL },
@@ -131,6 +133,17 @@ static const struct set_case set_cases[] = {
 	  "(accepted: a list of native, single[:N], bind, stripe)", NULL },
 	{ "over", "nativ", "over nativ: unknown item "
 	  "(accepted: a list of native, single[:N], bind, stripe)", NULL },
+	{ "over", "single,a=1", "over single,a=1: unknown item "
+	  "(accepted: a list of native, single[:N], bind, stripe)", NULL },
+	{ "apart", "single,a=1", NULL, "single,a=1" },
+	{ "apart", "single,a=1,b=,bind,single,single,a=1,stripe,c=d=e", NULL,
+	  "single,a=1,b=,bind,single,single,a=1,stripe,c=d=e" },
+	{ "apart", "single,a=1,bind,single,a=1", "apart single,a=1,bind,single,a=1: the same item twice "
+	  "(accepted: a list of native, single[:N], bind, stripe, each with ,NAME=VALUE if wanted)", NULL },
+	{ "apart", "single,a=1,", "apart single,a=1,: empty item "
+	  "(accepted: a list of native, single[:N], bind, stripe, each with ,NAME=VALUE if wanted)", NULL },
+	{ "apart", "a=1", "apart a=1: unknown item "
+	  "(accepted: a list of native, single[:N], bind, stripe, each with ,NAME=VALUE if wanted)", NULL },
 	{ "soft", "rate=1GB/s", NULL, "rate=1GB/s" },
 	{ "soft", "bad", "soft bad: ports=0, accepted: 1 to 8", NULL },
 };
@@ -196,7 +209,7 @@ static void test_only(void **state)
 	assert_int_equal(origin[1], OPT_FROM_CALL);
 	assert_int_equal(opt_set(&part, "threshold", "7", OPT_FROM_CALL, why, sizeof(why)), -ENOENT);
 	assert_string_equal(opt_next(&table, NULL)->name, "full");
-	assert_null(opt_next(&table, &rows[10]));
+	assert_null(opt_next(&table, &rows[11]));
 }
 
 static void test_broken_row(void **state)

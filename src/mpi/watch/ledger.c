@@ -62,3 +62,8 @@ int railmpi_shares(struct rail_share out[RAIL_SHARES_MAX])
 {
 	return layer.rails ? rail_shares(layer.rails, out) : 0;
 }
+
+bool railmpi_learned(unsigned cell, struct rail_learned *out)
+{
+	return layer.rails && rail_learned(layer.rails, cell, out);
+}

@@ -13,9 +13,9 @@
  * rails all chunks of the first, the receiver reads the others and answers FIN.  Where processors
  * copy, both ends then copy, with as few chunks as rails unless the message is large.  If the
  * receiver's buffer is mapped (mapped.h), the CTS makes it a message by write; see also edges.h.
- * If each end has offered the other a message, each reads a whole one, unless it is large.  If
- * several smaller messages go in one direction, sender and receiver move alternate ones.  Where the
- * sender leaves the choice (RNDV_CHOICE), the receiver decides otherwise by what it measures.
+ * If each end has offered the other a message, each reads a whole one, unless it is large.  By turns:
+ * receiver and sender move whole messages, one after the other.  Where the sender leaves the choice
+ * (RNDV_CHOICE), the receiver decides by what it measures.
  *
  * Long messages may move part by part (parts.h), each as above, one after the other.
  *
@@ -53,8 +53,6 @@ struct rail_tx;
 #define RAIL_CHUNK_NET_BYTES ((uint64_t)256 << 10)
 /* RNDV_BOTH chunks: each is a copy by the kernel, dear to begin, with no wire to keep busy. */
 #define RNDV_COPY_BYTES ((uint64_t)256 << 10)
-/* Several messages up to this size take turns, each moved by one end: half the calls, records. */
-#define RNDV_TURN_BYTES ((uint64_t)64 << 10)
 /* The least chunk for the sake of more queue pairs. */
 #define RAIL_CHUNK_BYTES_MIN ((uint64_t)16 << 10)
 
@@ -64,6 +62,7 @@ enum {
 	RNDV_CONTROL = 2,		/* plain writes, then a control message on each rail used */
 	RNDV_BOTH = 8,			/* half is written; the end with RNDV_READ reads the other */
 	RNDV_CHOICE = 16,		/* with RNDV_BOTH: whatever the receiver finds best (scheme.h) */
+	RNDV_TURNS = 32,		/* with RNDV_BOTH: the ends move whole messages, in turn */
 	RNDV_MORE = 128,		/* with RNDV_BOTH: an earlier offer waits for its answer */
 };
 

@@ -52,9 +52,11 @@ static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *r
 	for (int k = 0; k < peer->rail_count; k++)
 		share |= rts->weight[k];
 	return bytes <= INT64_MAX && share && rts->bound < peer->rail_count &&
-	       !(rts->rndv_flags & ~(RNDV_READ | RNDV_CONTROL | RNDV_BOTH | RNDV_CHOICE | RNDV_MORE)) &&
+	       !(rts->rndv_flags & ~(RNDV_READ | RNDV_CONTROL | RNDV_BOTH | RNDV_CHOICE | RNDV_TURNS |
+				  RNDV_MORE)) &&
 	       !(both && (rts->rndv_flags & RNDV_READ || policy->not_both)) &&
-	       !(rts->rndv_flags & (RNDV_MORE | RNDV_CHOICE) && !both) &&
+	       !(rts->rndv_flags & (RNDV_MORE | RNDV_CHOICE | RNDV_TURNS) && !both) &&
+	       (rts->rndv_flags & (RNDV_CHOICE | RNDV_TURNS)) != (RNDV_CHOICE | RNDV_TURNS) &&
 	       !(control && (read || policy->not_control)) &&
 	       !(read && rts->parts) && rts->parts <= 1 &&
 	       (!read || rx->keys.handle == rts->handle);
@@ -121,7 +123,7 @@ static void choice_done(struct op *op)
 	if (likely(!(op->rndv_state & RNDV_MEASURED)))
 		return;
 	op->rndv_state &= (uint8_t)~RNDV_MEASURED;
-	rail_scheme_done(choice_cell_of(op), rg_now_ns());
+	rail_scheme_done(&op->peer->ctx->schemes, choice_cell_of(op), rg_now_ns());
 }
 
 void rndv_read_done(struct op *op)
@@ -209,8 +211,7 @@ static void take_choice(struct op *op)
 
 /*
  * A single call moves an offer by both whole, before two ends could agree on halves.  If the peer
- * has not answered offers of this end, each end reads its own messages.  If this offer is one of
- * several, the sender writes one message while this end reads the next.
+ * has not answered offers of this end, each end reads its own messages.
  */
 static void take_both(struct op *op)
 {
@@ -224,7 +225,7 @@ static void take_both(struct op *op)
 		move_by_one_end(op, true);
 	else if (op->rndv_flags & RNDV_CHOICE)
 		take_choice(op);
-	else if (op->rndv_flags & RNDV_MORE && op->bytes <= RNDV_TURN_BYTES)
+	else if (op->rndv_flags & RNDV_TURNS)
 		take_turn(op);
 }
 

@@ -23,9 +23,11 @@
 #include "rail/message/stripe.h"
 #include "rail/message/table.h"
 
-/* RNDV_BOTH, RNDV_CHOICE: may both ends move the data, and does the receiver choose? */
+/* RNDV_BOTH: may both ends move the data?  RNDV_TURNS, RNDV_CHOICE: how. */
 static unsigned by_both(const struct rail_peer *peer, const struct rail_way *way)
 {
+	if (way->rendezvous == RAIL_BY_TURNS)
+		return RNDV_BOTH | RNDV_TURNS;
 	if (way->rendezvous != RAIL_BY_AUTO)
 		return way->rendezvous == RAIL_BY_BOTH ? RNDV_BOTH : 0;
 	return peer->copies && !rail_policies[way->policy].not_both &&

@@ -11,9 +11,14 @@
  * under a load: of messages that come one at a time, or of several that queue in one direction.
  * Samples of the former are durations, of the latter intervals.
  *
- * Of two schemes within SCHEME_MARGIN percent the one that was assumed first stays, so a tie, as on
- * a virtual clock, changes nothing.  A decision compares the
- * lower medians of several samples; a scheme drops out early where its best of two is far above.
+ * Steady.  A decision compares means of the samples around and below the median, since disturbances
+ * only add time.  The race goes on until the best differs from the others beyond the spread of their
+ * samples, and ends after SCHEME_SAMPLES of each.  Within 1 / SCHEME_MARGIN of the best what was
+ * assumed at first stays, so a tie, as on a virtual clock, changes nothing.  A decision is for good.
+ *
+ * Cheap.  A scheme far above the best drops out early.  The time that slower schemes have taken beyond
+ * the best one is a debt; the next visit waits until the debt is a small part of the time of all
+ * messages, and a visit ends when it alone has taken a few messages' time more than the best.
  *
  * Pure: no clock, no verbs.  A process has one table; its caller serializes.
  */
@@ -39,27 +44,38 @@ enum rail_load {
 
 enum {
 	SCHEME_CLASSES = 9,		/* to 16 KiB, to 32 KiB, ... to 2 MiB, above */
-	SCHEME_SAMPLES = 8,
-	SCHEME_MARGIN = 3,		/* percent */
+	SCHEME_SAMPLES = 64,		/* of a scheme, at most */
+	SCHEME_MARGIN = 200,		/* of costs, a two-hundredth */
 };
 
 /* The largest message of the first class, bytes. */
 #define SCHEME_FIRST_BYTES ((uint64_t)16 << 10)
 
 struct rail_scheme_cell {
-	uint32_t sample_ns[RAIL_SCHEMES][SCHEME_SAMPLES];	/* of a message */
+	uint32_t sample_ns[RAIL_SCHEMES][SCHEME_SAMPLES];	/* of a message, in order */
 	uint8_t samples[RAIL_SCHEMES];
-	uint8_t racing;			/* schemes that are still compared, bits */
+	uint32_t glance_ns[RAIL_SCHEMES];	/* of a message, from first short batches; 0: none */
+	uint8_t glances[RAIL_SCHEMES];
+	uint32_t given_ns[RAIL_SCHEMES];	/* by rail_scheme_give; 0: none */
+	uint8_t possible, racing;	/* schemes: all; those that are still compared: bits */
 	uint8_t assumed, scheme;	/* at first; now */
-	bool settled;
+	uint8_t judged;			/* samples of each at the last judgement */
+	bool settled, given, resting;	/* resting: messages go by the best until the debt is small */
 	uint8_t passed;			/* messages of this scheme before the batch, to a limit */
 	uint32_t done;			/* messages that have ended since the batch began */
 	uint64_t begun_ns, ended_ns;	/* the batch, 0: none; its last message so far */
+	uint64_t took_ns;		/* the last message, 0: its cost is unknown or counted */
+	uint64_t alone_ns;		/* its cost, unless others follow at once; 0: unknown */
+	uint32_t messages[RAIL_SCHEMES];	/* of each scheme, with a known cost */
+	uint32_t visit_messages;	/* of this visit */
+	uint64_t visit_ns;
+	uint64_t visit_extra_ns;	/* beyond the best scheme's cost */
 };
 
 struct rail_schemes {
 	struct rail_scheme_cell cell[RAIL_LOADS][SCHEME_CLASSES];
 	struct rail_scheme_cell *last;	/* of the last message, while it is not settled */
+	uint32_t under_way;		/* messages that were taken and are not done */
 };
 
 void rail_scheme_init(struct rail_schemes *schemes);
@@ -84,11 +100,14 @@ static inline bool rail_scheme_learns(const struct rail_schemes *schemes,
 enum rail_scheme rail_scheme_take(struct rail_schemes *schemes, struct rail_scheme_cell *cell,
 				  uint64_t now_ns);
 /* Such a message has all its bytes. */
-void rail_scheme_done(struct rail_scheme_cell *cell, uint64_t now_ns);
+void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint64_t now_ns);
 /* Messages under way are lost: they are not measured. */
 void rail_scheme_forget(struct rail_schemes *schemes);
 
-/* The cost of a message, nanoseconds: the lower median of the samples; 0: none. */
+/* The cost of a message, nanoseconds; 0: none. */
 uint32_t rail_scheme_cost(const struct rail_scheme_cell *cell, enum rail_scheme scheme);
+/* Settle a cell by costs that were measured before; false: the scheme is not possible there. */
+bool rail_scheme_give(struct rail_scheme_cell *cell, enum rail_scheme scheme,
+		      const uint32_t cost_ns[RAIL_SCHEMES]);
 
 #endif

@@ -101,8 +101,9 @@ static const struct opt_choice rendezvous[] = {
 	  "processes that an untimed software HCA connects; else write" },
 	{ "write", RAIL_BY_WRITE, "the sender writes, when the receiver has named its buffer" },
 	{ "read", RAIL_BY_READ, "the receiver reads, also while the sender computes" },
-	{ "both", RAIL_BY_BOTH, "the sender writes one half, the receiver reads the other half; "
-	  "of several messages each end moves whole messages" },
+	{ "both", RAIL_BY_BOTH, "the sender writes one half, the receiver reads the other half" },
+	{ "turns", RAIL_BY_TURNS, "the receiver reads one message, the sender writes the next; between "
+	  "hosts, and by timed software HCAs, as both" },
 	{ NULL },
 };
 
@@ -142,7 +143,7 @@ static const struct opt options[] = {
 	{ .name = "completion", .type = OPT_CHOICE, .carry = OPT_COMM, AT(completion),
 	  .arg = "HOW", .standard = "immediate", .choices = completions,
 	  .help = "how a receiver learns that the writes of a message are there; control not with "
-		  "read, both and ways whose chunks take any rail" },
+		  "read, both, turns and ways whose chunks take any rail" },
 	{ .name = "chunk", .type = OPT_SIZE, .carry = OPT_JOB, AT(chunk), .arg = "BYTES",
 	  .standard = "auto", .special = "auto", .min = RAIL_CHUNK_BYTES_MIN,
 	  .max = RAIL_CHUNK_MAX_BYTES,

@@ -18,6 +18,17 @@ static const char *policies_list(char *list, size_t size, bool both)
 	return list;
 }
 
+static bool by_both_ends(const struct rail_way *way)
+{
+	return way->rendezvous == RAIL_BY_BOTH || way->rendezvous == RAIL_BY_TURNS;
+}
+
+static const char *rendezvous_name(const struct rail_way *way)
+{
+	return way->rendezvous == RAIL_BY_READ ? "read" :
+	       way->rendezvous == RAIL_BY_BOTH ? "both" : "turns";
+}
+
 int rail_way_check(const struct rail_ctx *ctx, const struct rail_way *way, char *why,
 		   size_t why_size)
 {
@@ -50,17 +61,17 @@ int rail_way_check(const struct rail_ctx *ctx, const struct rail_way *way, char 
 			 "(accepted: completion=immediate)", policy->name, policy->not_control);
 		return -EINVAL;
 	}
-	if (way->rendezvous == RAIL_BY_BOTH && policy->not_both) {
-		snprintf(why, why_size, "rendezvous=both: not with %s, %s (accepted: %s)",
-			 policy->name, policy->not_both,
+	if (by_both_ends(way) && policy->not_both) {
+		snprintf(why, why_size, "rendezvous=%s: not with %s, %s (accepted: %s)",
+			 rendezvous_name(way), policy->name, policy->not_both,
 			 policies_list(others, sizeof(others), true));
 		return -EINVAL;
 	}
 	if (way->completion == RAIL_BY_CONTROL &&
-	    (way->rendezvous == RAIL_BY_READ || way->rendezvous == RAIL_BY_BOTH)) {
+	    (way->rendezvous == RAIL_BY_READ || by_both_ends(way))) {
 		snprintf(why, why_size, "rendezvous=%s: completion=control makes no sense, since "
 			 "who reads knows when it is done (accepted: completion=immediate)",
-			 way->rendezvous == RAIL_BY_READ ? "read" : "both");
+			 rendezvous_name(way));
 		return -EINVAL;
 	}
 	return 0;

@@ -1,0 +1,38 @@
+/*
+ * learned.h - choices made by measured costs: for rail.h and railmpi.h.
+ *
+ * A cell is one choice among schemes: of a table (who chooses), for peers of a place, under a load,
+ * for messages up to a number of bytes.
+ */
+#ifndef RAIL_LEARNED_H
+#define RAIL_LEARNED_H
+
+#include <stdint.h>
+
+enum { RAIL_LEARNED_SCHEMES = 8, RAIL_LEARNED_NAME = 16 };
+
+/* Why a cell has its scheme. */
+enum rail_learned_why {
+	RAIL_LEARNED_ASSUMED,		/* messages were too few so far */
+	RAIL_LEARNED_MEASURED,		/* for good */
+	RAIL_LEARNED_GIVEN,		/* by --costs */
+	RAIL_LEARNED_WHYS,
+};
+
+/* Names consist of lower-case letters, digits, '-' and '_'. */
+struct rail_learned {
+	char table[RAIL_LEARNED_NAME];	/* "receive": the end that receives chooses */
+	char place[RAIL_LEARNED_NAME];	/* of the peer: "host" */
+	char load[RAIL_LEARNED_NAME];	/* "alone", "queued" */
+	uint64_t bytes;			/* of a message, at most; 0: any more */
+	unsigned schemes;
+	struct {
+		char name[RAIL_LEARNED_NAME];
+		uint32_t cost_ns;	/* of a message; 0: not measured */
+		uint32_t samples;
+	} scheme[RAIL_LEARNED_SCHEMES];
+	unsigned chosen;		/* index of scheme */
+	unsigned why;			/* enum rail_learned_why */
+};
+
+#endif

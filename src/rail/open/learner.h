@@ -1,0 +1,27 @@
+/*
+ * learner.h - tables of learned choices (learned.h), of which --ledger, results and --costs know.
+ *
+ * To add a table: a row in learner.c, with two functions in a file of the table's own.
+ */
+#ifndef RAIL_LEARNER_H
+#define RAIL_LEARNER_H
+
+#include <stdbool.h>
+
+#include "rail/learned.h"
+
+struct rail_ctx;
+
+struct rail_learner {
+	const char *table;
+	unsigned cells;
+	/* All but `table`, which the caller has set; the rest is 0. */
+	void (*get)(const struct rail_ctx *ctx, unsigned cell, struct rail_learned *out);
+	/* Take over a cell of a file, for good.  False: the table has no such cell or schemes. */
+	bool (*give)(struct rail_ctx *ctx, const struct rail_learned *cell);
+};
+
+/* Hand a cell to its table.  False: no table has it. */
+bool rail_learner_give(struct rail_ctx *ctx, const struct rail_learned *cell);
+
+#endif
