@@ -149,6 +149,15 @@ if unshare -m mount --bind "$tree" /sys/class 2>/dev/null; then
 	expect "a LAG is named" grep -q '; soft1:1 is a LAG' "$out"
 	run link=eth,hcas=2,ports=1,qps=3
 	expect "... and has two queue pairs" [ "$rc" -ne 0 ]
+	options=
+	rails 2 card=one,link=ib,hcas=2,ports=1
+	expect "Socket Direct is named" grep -q \
+		'2 rails on 1 adapter, .*; soft0:1 is Socket Direct with soft1:1 ' "$out"
+	rails 2 link=ib,hcas=2,ports=1
+	expect "... but no two cards" sh -c '! grep -q "Socket Direct" "$1"' sh "$out"
+	ln -sfn ../../../0000:01:00.1 "$tree/infiniband/soft0/device"
+	rails 2 card=one,link=ib,hcas=2,ports=1
+	expect "... nor two functions of one bus" sh -c '! grep -q "Socket Direct" "$1"' sh "$out"
 	options="--qps 1"
 	rails 2 link=eth,hcas=2,ports=1,qps=3
 else
