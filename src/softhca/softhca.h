@@ -106,6 +106,12 @@ struct ibv_device **softhca_get_device_list(const struct softhca_config *cfg, in
 const char *softhca_last_error(void);
 
 /*
+ * The node of the devices that ibv_get_device_list shows (SOFTHCA_EXPOSE=1; SOFTHCA_NODE); -1: it
+ * shows none.
+ */
+int softhca_exposed_node(void);
+
+/*
  * Closes the fabric to further processes: the member registry is removed now, so
  * that no file remains however the members end.  0 or -errno.
  */

@@ -37,4 +37,28 @@ if drawn 2 "back"; then
 	expect "back: a line when it goes" lines 1 ": warning: soft0:2 is DOWN (PORT_ERR)"
 	expect "back: a line when it is back" lines 1 ": warning: soft0:2 is ACTIVE again, after"
 fi
+
+# Of four hosts in an Alltoall one loses a rail of two: it ends at once, or goes on; each end says why.
+alltoall() {
+	on "$1" 4 ./collective/rg_alltoall --validate --over stripe --sizes 64K --iterations 10000000 --time-cap 3s
+	row "$1" rg_alltoall
+}
+if drawn 2 "alltoall, down"; then
+	alltoall down=2/soft0:2@300ms
+	expect "alltoall, down: a line from the host" lines 1 ": warning: soft0:2 is DOWN (PORT_ERR)"
+	expect "alltoall, down: ends with the reason" refuses "peer [013] is lost: connection lost over soft0:2"
+	expect "alltoall, down: a line for a peer at most, at either end" \
+		[ "$(grep -c 'peer [0-3] is lost' "$err")" -le 6 ]
+fi
+if drawn 2 "alltoall, fatal"; then
+	alltoall hcas=2,ports=1,fatal=3/soft1:1@300ms
+	expect "alltoall, fatal: ends" refuses "all rails of soft1 are lost: the adapter has failed (DEVICE_FATAL)"
+	expect "alltoall, fatal: one line for the adapter" lines 1 "DEVICE_FATAL); see"
+fi
+if drawn 2 "alltoall, back"; then
+	alltoall down=1/soft0:1@300ms,up=1/soft0:1@1500ms,event=sm:0/soft0:2@400ms+lid:3/soft0:2@500ms
+	expect "alltoall, back: goes on" passes
+	expect "alltoall, back: a line when it is back" lines 1 ": warning: soft0:1 is ACTIVE again, after"
+	expect "alltoall, back: a line of each event" lines 2 "CHANGE; LID, GID and P_Key are as before, the rail goes on"
+fi
 finish

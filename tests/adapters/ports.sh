@@ -61,6 +61,12 @@ rails 2 link=eth,gids=ll.v2 'rail 0 .* has link-local GIDs alone'
 none link=eth,gids=ip4.v2! 'no address handle can be made from its GIDs (No route to host)'
 none link=eth,gids=ip4.v1/ip4.v2 'soft0:1 of host1 has no GID of its kind'
 
+# No GID that all hosts meet, but one for each pair of them.
+ranks=3
+rails 2 link=eth,gids=ip4.v1:alt4.v1/ip6.v1:gap:ip4.v1/alt4.v1:ip6.v1
+none link=eth,gids=ip4.v1:alt4.v1/ip4.v1/alt4.v1 'no GIDs by which it reaches host'
+ranks=
+
 # Cables of one network that are crossed, and what stays when nothing passes.
 rails 2 reach=0/soft0:1-1/soft0:1+0/soft0:2-1/soft0:2,link=ib 'soft0:1 (LID 1, .* of host0 meets soft0:2 of host1'
 rails 2 reach=0/soft0:1-1/soft0:1,link=eth,gids=ip4.v2 'to soft0:1 (LID 0, GID ::ffff:10.0.0.2) there: are cables crossed'
@@ -149,6 +155,15 @@ if unshare -m mount --bind "$tree" /sys/class 2>/dev/null; then
 	expect "a LAG is named" grep -q '; soft1:1 is a LAG' "$out"
 	run link=eth,hcas=2,ports=1,qps=3
 	expect "... and has two queue pairs" [ "$rc" -ne 0 ]
+	options=
+	rails 2 card=one,link=ib,hcas=2,ports=1
+	expect "Socket Direct is named" grep -q \
+		'2 rails on 1 adapter, .*; soft0:1 is Socket Direct with soft1:1 ' "$out"
+	rails 2 link=ib,hcas=2,ports=1
+	expect "... but no two cards" sh -c '! grep -q "Socket Direct" "$1"' sh "$out"
+	ln -sfn ../../../0000:01:00.1 "$tree/infiniband/soft0/device"
+	rails 2 card=one,link=ib,hcas=2,ports=1
+	expect "... nor two functions of one bus" sh -c '! grep -q "Socket Direct" "$1"' sh "$out"
 	options="--qps 1"
 	rails 2 link=eth,hcas=2,ports=1,qps=3
 else

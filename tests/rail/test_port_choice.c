@@ -316,6 +316,37 @@ static void test_gids(void **state)
 	assert_non_null(strstr(choice.why, "no address handle"));
 }
 
+/* No GID that all hosts meet: each pair has its own. */
+static void test_pairwise(void **state)
+{
+	static const char *const net[] = { "::ffff:10.0.0.0", "::ffff:10.1.0.0", "::ffff:10.2.0.0" };
+	uint8_t a, b, a2, b2;
+
+	(void)state;
+	begin();
+	for (unsigned h = 0; h < 3; h++) {
+		struct choice_port *p = port_add(h, IBV_LINK_LAYER_ETHERNET, 50 * GB);
+
+		gid_add(p, net[h], IBV_GID_TYPE_ROCE_V1, 120);
+		gid_add(p, net[(h + 2) % 3], IBV_GID_TYPE_ROCE_V1, 120);
+	}
+	is_rails(3, 1);
+	assert_true(choice.pairwise[0]);
+	for (unsigned g = 0; g < 3; g++)
+		for (unsigned h = 0; h < 3; h++) {
+			assert_true(choice_gid_pair(&choice, 0, g, h, &a, &b));
+			assert_memory_equal(host[g].port[0].tables.gid[a].raw,
+					    host[h].port[0].tables.gid[b].raw, 15);
+			assert_true(choice_gid_pair(&choice, 0, h, g, &b2, &a2));
+			assert_true(a == a2 && b == b2);
+		}
+	host[2].port[0].tables.gid[0].dead = EHOSTUNREACH;
+	assert_int_equal(choose(3), -ENODEV);
+	assert_non_null(strstr(choice.why, "node2"));
+	is_rails(2, 1);
+	assert_false(choice.pairwise[0]);
+}
+
 static void pkeys_set(unsigned h, uint16_t first, uint16_t second)
 {
 	struct vrb_tables *t = &host[h].port[0].tables;
@@ -432,7 +463,7 @@ int main(void)
 		cmocka_unit_test(test_unlike_hosts),
 		cmocka_unit_test(test_prefixes),
 		cmocka_unit_test(test_networks),
-		cmocka_unit_test(test_gids),
+		cmocka_unit_test(test_gids), cmocka_unit_test(test_pairwise),
 		cmocka_unit_test(test_pkeys),
 		cmocka_unit_test(test_named),
 		cmocka_unit_test(test_gid_lists),

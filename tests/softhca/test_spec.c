@@ -245,7 +245,7 @@ static void test_traits(void **state)
 	} good[] = {
 		{ "order=never", NULL }, { "order=rts", NULL }, { "order=timed", NULL }, { "place=late", NULL },
 		{ "srq=0", NULL }, { "srq=7,srqwr=100", NULL }, { "ud=no", NULL }, { "uc=no", NULL },
-		{ "atomics=no", NULL }, { "inline=0", NULL }, { "inline=828", NULL },
+		{ "atomics=no", NULL }, { "card=one", NULL }, { "inline=0", NULL }, { "inline=828", NULL },
 		{ "inline=1K", "inline=1024" }, { "maxwr=1,maxsge=1", NULL },
 		{ "qps=5,maxcqe=9", NULL }, { "cqmem=8MiB", "cqmem=8388608" }, { "rdatom=1", NULL },
 		{ "link=ib", NULL }, { "link=ib+eth", NULL }, { "link=eth+eth", "link=eth" },
@@ -266,7 +266,7 @@ static void test_traits(void **state)
 		{ "reach=0/soft0:1-0/soft0:2+7/soft0:1-9/soft0:1", NULL },
 	};
 	static const char *const standard[] = {
-		"order=memory", "place=order", "srq=65536,srqwr=32768", "ud=yes,uc=yes,atomics=yes",
+		"order=memory", "place=order", "srq=65536,srqwr=32768", "ud=yes,uc=yes,atomics=yes,card=own",
 		"inline=none,maxwr=32768,maxsge=32,qps=65536", "maxcqe=4194304,cqmem=none,rdatom=none",
 		"link=model", "lid=1", "prefix=fe80000000000000", "grh=optional", "pkeys=ffff",
 		"gids=ll.v2:ip4.v2", "fatal=none,event=none,reach=none", "order=memory/memory/memory",

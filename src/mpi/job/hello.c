@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "mpi/job/progress.h"
 #include "rail/programs.h"
 #include "rail/rail.h"
+#include "softhca/softhca.h"
 #include "util/err.h"
 #include "util/random.h"
 
@@ -69,9 +69,9 @@ static void cpus_fill(uint64_t cpus[16])
 /* A software HCA in place of libibverbs models hosts on one machine: its nodes. */
 static int32_t model_node(void)
 {
-	const char *exposed = getenv("SOFTHCA_EXPOSE"), *node = getenv("SOFTHCA_NODE");
+	const int node = softhca_exposed_node();
 
-	return exposed && node ? (int32_t)strtol(node, NULL, 10) : 0;
+	return node < 0 ? 0 : node;
 }
 
 void hello_fill(struct hello *h)

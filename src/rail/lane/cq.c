@@ -194,16 +194,29 @@ void rail_cq_abandon(struct rail_peer *peer, int adapter)
 
 /* ---- Room --------------------------------------------------------------- */
 
-/*
- * Make a queue large enough for some peers like this one, instead of for all possible peers:
- * a device has a limit, and each entry may be locked memory.
- */
+/* For some peers like this one, instead of for all possible peers. */
+static uint32_t cq_size(const struct rail_ctx *ctx, const struct vrb_adapter *a, uint32_t entries)
+{
+	const uint64_t lanes = 2 * RAIL_MAX, peers = ctx->cfg.peer_count;
+	const uint64_t size = entries * lanes * (peers < CQ_PEERS ? peers : CQ_PEERS);
+
+	return size < (uint32_t)a->attr.max_cqe ? (uint32_t)size : (uint32_t)a->attr.max_cqe;
+}
+
+/* A device has a limit, and each entry may be locked memory: smaller queues may fit where one does not. */
+static struct ibv_cq *cq_create(struct ibv_context *context, uint32_t *room, uint32_t least)
+{
+	struct ibv_cq *cq;
+
+	while (!(cq = ibv_create_cq(context, (int)*room, NULL, NULL, 0)) && *room / 2 >= least)
+		*room /= 2;
+	return cq;
+}
+
 static int cq_make(struct rail_ctx *ctx, int adapter, uint32_t entries, struct rail_cq **out)
 {
 	const struct vrb_adapter *a = &ctx->adapter[adapter];
-	uint64_t lanes = 2 * RAIL_MAX, peers = ctx->cfg.peer_count;
-	uint64_t size = entries * lanes * (peers < CQ_PEERS ? peers : CQ_PEERS);
-	uint32_t most = (uint32_t)a->attr.max_cqe;
+	const uint32_t most = (uint32_t)a->attr.max_cqe, size = cq_size(ctx, a, entries);
 	struct rail_cq *cq;
 	char why[160];
 	int rc;
@@ -216,15 +229,15 @@ static int cq_make(struct rail_ctx *ctx, int adapter, uint32_t entries, struct r
 	cq = malloc(sizeof(*cq));
 	if (!cq)
 		return -ENOMEM;
-	cq->room = size < most ? (uint32_t)size : most;
+	cq->room = size;
 	cq->adapter = adapter;
 	errno = 0;
-	cq->cq = ibv_create_cq(a->context, (int)cq->room, NULL, NULL, 0);
+	cq->cq = cq_create(a->context, &cq->room, entries);
 	if (!cq->cq) {
 		rc = errno ? -errno : -EIO;
-		rg_error("%s: cannot make a completion queue of %u entries: %s",
-			 ibv_get_device_name(a->context->device), cq->room,
-			 vrb_cq_refused(a, cq->room, rc, why, sizeof(why)));
+		rg_error("%s: cannot make a completion queue of %u entries, nor of fewer: %s",
+			 ibv_get_device_name(a->context->device), size,
+			 vrb_cq_refused(a, size, rc, why, sizeof(why)));
 		free(cq);
 		return rc;
 	}

@@ -10,6 +10,7 @@
 
 #include "rail/open/common.h"
 #include "rail/open/options.h"
+#include "rail/open/peer_gids.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/open/wanted.h"
 #include "rail/rail.h"
@@ -290,6 +291,9 @@ static int rail_try(const struct rail_hosts *h, struct vrb_ports *ports, unsigne
 	const struct choice_port *p = end_of(h, h->mine, rail, &own);
 	struct vrb_port *port = rail_port_named(ports, p->name);
 
+	/* Of the hosts' own GIDs each is known to be usable (choice_port.tables). */
+	if (h->choice.pairwise[rail])
+		return 0;
 	end_of(h, peer, rail, &theirs);
 	return port && p->link_layer == IBV_LINK_LAYER_ETHERNET ? vrb_port_try(port, own, theirs->raw) : 0;
 }
@@ -385,5 +389,5 @@ int rail_common_select(struct rail_ctx *ctx)
 	}
 	ctx->lag = any_lag(h);
 	ctx->cfg.hosts = NULL;
-	return 0;
+	return rail_gids_make(ctx, h);
 }

@@ -20,6 +20,7 @@
 #include "rail/rail.h"
 #include "rail/lane/cq.h"
 #include "rail/open/events.h"
+#include "rail/open/peer_gids.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/memory/memory.h"
 #include "rail/open/options.h"
@@ -369,6 +370,7 @@ static void ctx_free(struct rail_ctx *ctx)
 	free(ctx->lane);
 	free(ctx->poll);
 	free(ctx->near_of);
+	rail_gids_free(ctx);
 	free((char *)ctx->settings.rails);
 	free((char *)ctx->settings.soft);
 	free((char *)ctx->settings.pkey);

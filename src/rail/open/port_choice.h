@@ -85,6 +85,7 @@ struct choice {
 	unsigned hosts, rails;
 	unsigned ref;			/* the host by whose ports the rails are counted */
 	bool named;
+	bool pairwise[RAIL_MAX];	/* no GIDs that all hosts meet: choice_gid_pair has those of two */
 	bool routed[RAIL_MAX];		/* RoCE v2 between networks */
 	struct choice_end (*end)[RAIL_MAX];	/* [hosts] */
 	struct choice_left (*left)[CHOICE_PORTS];	/* [hosts] */
@@ -107,8 +108,14 @@ int choice_relation(const struct choice_port *a, const struct choice_port *b);
  */
 void choice_match(const struct choice *c, const uint32_t *set, unsigned ref, unsigned h,
 		  uint8_t at[CHOICE_PORTS]);
-/* A GID for each end of a rail; false, with the host that has none. */
+/*
+ * A GID for each end of a rail, one for all others, or as pairwise says one for each other end; false,
+ * with the host that has none.
+ */
 bool choice_gids(struct choice *c, unsigned rail, unsigned *without);
+/* The GIDs by which two hosts meet over a rail, the same when asked the other way round; false: none. */
+bool choice_gid_pair(const struct choice *c, unsigned rail, unsigned a, unsigned b, uint8_t *gid_a,
+		     uint8_t *gid_b);
 /*
  * The first P_Key that all have, no two ends as limited members, nor one of a host that meets; false,
  * with a host without it.

@@ -130,12 +130,68 @@ static bool infiniband_gids(struct choice *c, unsigned rail, unsigned *without)
 	return true;
 }
 
+/* ---- GIDs of two hosts ------------------------------------------------------ */
+
+static bool pair_find(const struct choice_port *a, const struct choice_port *b, uint8_t *gid_a,
+		      uint8_t *gid_b)
+{
+	for (int step = 0; step < STEPS; step++)
+		for (unsigned i = 0; i < a->tables.gids; i++)
+			for (unsigned k = 0; k < b->tables.gids; k++)
+				if (fits((enum step)step, &a->tables.gid[i], &b->tables.gid[k])) {
+					*gid_a = (uint8_t)i;
+					*gid_b = (uint8_t)k;
+					return true;
+				}
+	return false;
+}
+
+bool choice_gid_pair(const struct choice *c, unsigned rail, unsigned a, unsigned b, uint8_t *gid_a,
+		     uint8_t *gid_b)
+{
+	if (a > b)
+		return choice_gid_pair(c, rail, b, a, gid_b, gid_a);
+	if (c->pairwise[rail] && a != b)
+		return pair_find(port_of(c, a, rail), port_of(c, b, rail), gid_a, gid_b);
+	*gid_a = c->end[a][rail].gid;
+	*gid_b = c->end[b][rail].gid;
+	return true;
+}
+
+/* The first GID that can be used: what others know of an end that differs from peer to peer. */
+static uint8_t gid_live(const struct choice_port *p)
+{
+	for (unsigned i = 0; i < p->tables.gids; i++)
+		if (!p->tables.gid[i].dead)
+			return (uint8_t)i;
+	return 0;
+}
+
+static bool gids_pairwise(struct choice *c, unsigned rail)
+{
+	bool met = c->hosts > 2;
+
+	c->pairwise[rail] = true;
+	for (unsigned a = 0; a < c->hosts && met; a++) {
+		c->end[a][rail].gid = gid_live(port_of(c, a, rail));
+		for (unsigned b = a + 1; b < c->hosts && met; b++) {
+			uint8_t i, k;
+
+			met = choice_gid_pair(c, rail, a, b, &i, &k);
+			c->routed[rail] |= met && gid_relation(&port_of(c, a, rail)->tables.gid[i],
+							       &port_of(c, b, rail)->tables.gid[k]) < 2;
+		}
+	}
+	c->pairwise[rail] = met;
+	return met;
+}
+
 bool choice_gids(struct choice *c, unsigned rail, unsigned *without)
 {
 	const struct choice_port *p = port_of(c, 0, rail);
 	unsigned met = 0;
 
-	c->routed[rail] = false;
+	c->routed[rail] = c->pairwise[rail] = false;
 	if (is_infiniband(p))
 		return infiniband_gids(c, rail, without);
 	for (int step = 0; step < STEPS; step++)
@@ -149,7 +205,7 @@ bool choice_gids(struct choice *c, unsigned rail, unsigned *without)
 			met = n > met ? n : met;
 		}
 	*without = met;
-	return false;
+	return gids_pairwise(c, rail);
 }
 
 /* ---- P_Keys -------------------------------------------------------------- */

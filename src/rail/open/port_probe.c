@@ -179,6 +179,9 @@ struct rail_prober *rail_probe_open(const struct rail_settings *set, const struc
 	memset(address, 0, RAIL_PROBE_BYTES);
 	if (h->hosts < 2 || h->choice.named || h->choice.rails < 2)
 		return NULL;
+	for (unsigned r = 0; r < h->choice.rails; r++)
+		if (h->choice.pairwise[r])
+			return NULL;
 	/* The reason why there is no queue pair is told where the rails are opened. */
 	rg_errors_hold();
 	p = prober_make(set, h);

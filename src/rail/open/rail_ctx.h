@@ -64,6 +64,7 @@ struct rail_ctx {
 	int adapter_count;
 	int rail_count;			/* rails to other nodes */
 	int local;			/* the rail to this node, after them; or -1 */
+	struct rail_gids *gids;		/* NULL: each rail has one GID here */
 	bool lag;			/* a rail of the job has a LAG at any host */
 	unsigned bound;			/* rail of whole messages; see rail_peer_bound */
 	uint32_t near;			/* rails nearest to this process's cores, bits */

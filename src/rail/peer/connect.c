@@ -13,6 +13,7 @@
 #include "rail/policy.h"
 #include "rail/rail.h"
 #include "rail/peer/connect.h"
+#include "rail/open/peer_gids.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/peer/peer.h"
 #include "rail/lane/pool.h"
@@ -53,7 +54,8 @@ int rail_terms_check(const struct rail_peer *peer, const struct rail_terms *thei
 int rail_port_check(const struct rail_peer *peer, int k, uint8_t link_layer, uint8_t gid_type,
 		    const unsigned char *subnet)
 {
-	const struct vrb_port *port = peer->ctx->rail[peer->rail[k]].port;
+	struct vrb_port copy;
+	const struct vrb_port *port = rail_port_towards(peer->ctx, peer->rail[k], peer->index, &copy);
 
 	if (link_layer == port->link_layer && gid_type == port->gid_type &&
 	    !memcmp(subnet, port->subnet, sizeof(port->subnet)))
@@ -192,11 +194,13 @@ static int lane_connect(struct rail_lane *lane, const struct endpoint_info *info
 {
 	const struct rail *rail = &lane->ctx->rail[lane->rail];
 	struct vrb_address theirs = info->rail[lane->k].port;
+	struct vrb_port copy;
 
 	theirs.qpn = qpn;
 	lane->probe_addr = info->grant[LANE_SINGLE];
 	lane->probe_rkey = info->rail[lane->k].rkey;
-	return vrb_qp_connect(&lane->ctx->adapter[rail->adapter], &lane->qp, rail->port, &theirs);
+	return vrb_qp_connect(&lane->ctx->adapter[rail->adapter], &lane->qp,
+			      rail_port_towards(lane->ctx, lane->rail, lane->peer->index, &copy), &theirs);
 }
 
 /* Rail k, if both ends have an eager lane there and its receiver has memory; else the first. */

@@ -30,6 +30,7 @@
 #include "rail/peer/peer_failure.h"
 #include "rail/rail.h"
 #include "rail/peer/connect.h"
+#include "rail/open/peer_gids.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/memory/memory.h"
 #include "rail/peer/peer.h"
@@ -276,9 +277,11 @@ static int address_check(const struct rail_peer *peer, const struct address *a)
 	if (rc || peer_is_local(peer))
 		return rc;
 	rc = rail_terms_check(peer, &terms);
+	/* Endpoint info has the GID for this process, where there are several. */
 	for (int r = 0; r < ctx->rail_count && !rc; r++)
-		rc = rail_port_check(peer, r, a->rail[r].link_layer, a->rail[r].gid_type,
-				     a->rail[r].subnet);
+		if (!rail_gids_differ(ctx, r))
+			rc = rail_port_check(peer, r, a->rail[r].link_layer, a->rail[r].gid_type,
+					     a->rail[r].subnet);
 	return rc;
 }
 
@@ -304,6 +307,7 @@ int rail_peer_add(struct rail_ctx *ctx, unsigned index,
 	which = peer_is_local(peer) ? CONNECTOR_LOCAL : CONNECTOR_RAILS;
 	peer->demand->connector = ctx->connector[which];
 	peer->demand->to = a.connector[which];
+	rail_gid_there(ctx, peer->rail[0], index, peer->demand->to.gid);
 	peer->demand->cookie = a.cookie;
 	peer->local_rank = a.local_rank;
 	/* A ring is for a sender that writes a slot in one piece; others send. */
@@ -332,6 +336,11 @@ void rail_on_demand_forget(struct rail_peer *peer)
 
 /* ---- Sending ------------------------------------------------------------ */
 
+static const struct vrb_port *port_towards(const struct rail_peer *peer, struct vrb_port *copy)
+{
+	return rail_port_towards(peer->ctx, peer->rail[0], peer->index, copy);
+}
+
 static void info_send(struct rail_peer *peer, bool refused)
 {
 	struct rail_demand *demand = peer->demand;
@@ -345,10 +354,12 @@ static void info_send(struct rail_peer *peer, bool refused)
 		.knows = peer->connected,
 		.refused = refused,
 	};
+	struct vrb_port copy;
 	unsigned char *at;
 	uint32_t which;
 
-	if ((!demand->ah && vrb_ud_way(c->adapter, c->port, &demand->to, &demand->ah)) || !c->free_count)
+	if ((!demand->ah && vrb_ud_way(c->adapter, port_towards(peer, &copy), &demand->to, &demand->ah)) ||
+	    !c->free_count)
 		return;
 	which = c->free[--c->free_count];
 	at = datagram_at(c, which);
@@ -491,22 +502,9 @@ int rail_on_demand_why(const struct rail_peer *peer, const char **why)
 {
 	const struct rail_connector *c = peer->demand ? peer->demand->connector : NULL;
 
-	return c ? vrb_ud_lost(c->adapter, c->port, &peer->demand->to, why) : 0;
-}
+	struct vrb_port copy;
 
-#define SILENCE_ADVICE "check partition, VLAN, UDP port 4791 in filters, and that both ports are of " \
-	"one fabric, or leave the rail out (--rails)"
-
-static void silence_tell(const struct rail_peer *peer)
-{
-	const struct rail_demand *demand = peer->demand;
-	const struct vrb_port *port = demand->connector->port;
-	char own[INET6_ADDRSTRLEN] = "", theirs[INET6_ADDRSTRLEN] = "";
-
-	inet_ntop(AF_INET6, port->gid.raw, own, sizeof(own));
-	inet_ntop(AF_INET6, demand->to.gid, theirs, sizeof(theirs));
-	rg_warn("peer %u does not answer over %s (LID %u, GID %s; there LID %u, GID %s): it is stopped, or "
-		SILENCE_ADVICE, peer->index, port->name, port->lid, own, demand->to.lid, theirs);
+	return c ? vrb_ud_lost(c->adapter, port_towards(peer, &copy), &peer->demand->to, why) : 0;
 }
 
 /* An adapter knows of no path: its peer is named in a line, and given up in the end. */
@@ -514,14 +512,15 @@ static bool is_silent(struct rail_peer *peer, uint64_t now_ns)
 {
 	struct rail_reach *reach = &peer->demand->reach;
 	const struct vrb_port *port = peer->demand->connector->port;
+	struct vrb_port copy;
 
 	if (port->kind == VRB_SOFTHCA)
 		return false;
 	if (rail_reach_tell(reach, now_ns))
-		silence_tell(peer);
+		rail_reach_warn(peer->index, port_towards(peer, &copy), &peer->demand->to);
 	if (!rail_reach_is_silent(reach, now_ns))
 		return false;
-	rail_peer_fail(peer, -ETIMEDOUT, "no answer over %s for a minute; " SILENCE_ADVICE, port->name);
+	rail_peer_fail(peer, -ETIMEDOUT, "no answer over %s for a minute; " REACH_ADVICE, port->name);
 	return true;
 }
 

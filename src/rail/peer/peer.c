@@ -15,6 +15,7 @@
 #include "rail/plan.h"
 #include "rail/rail.h"
 #include "rail/lane/cq.h"
+#include "rail/open/peer_gids.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/memory/memory.h"
 #include "rail/peer/peer.h"
@@ -264,7 +265,8 @@ const char *rail_peer_failure(const struct rail_peer *peer)
 static void endpoint_rail_write(const struct rail_peer *peer, int k, struct endpoint_rail *info)
 {
 	const struct rail_ctx *ctx = peer->ctx;
-	const struct vrb_port *port = ctx->rail[peer->rail[k]].port;
+	struct vrb_port copy;
+	const struct vrb_port *port = rail_port_towards(ctx, peer->rail[k], peer->index, &copy);
 	const bool eager = peer->eager[k].qp.qp;
 	int a = peer_adapter(peer, k);
 

@@ -1,8 +1,11 @@
 /* reach.c - see reach.h. */
+#include <arpa/inet.h>
 #include <errno.h>
 
 #include "util/clock.h"
+#include "util/err.h"
 #include "rail/peer/reach.h"
+#include "verbs/vrb.h"
 
 bool rail_reach_due(struct rail_reach *r, uint64_t now_ns)
 {
@@ -38,4 +41,14 @@ bool rail_reach_tell(struct rail_reach *r, uint64_t now_ns)
 bool rail_reach_is_silent(const struct rail_reach *r, uint64_t now_ns)
 {
 	return r->silent_ns && rg_reached(r->silent_ns + REACH_SILENCE_NS, now_ns);
+}
+
+void rail_reach_warn(unsigned peer, const struct vrb_port *port, const struct vrb_ud_address *to)
+{
+	char own[INET6_ADDRSTRLEN] = "", theirs[INET6_ADDRSTRLEN] = "";
+
+	inet_ntop(AF_INET6, port->gid.raw, own, sizeof(own));
+	inet_ntop(AF_INET6, to->gid, theirs, sizeof(theirs));
+	rg_warn("peer %u does not answer over %s (LID %u, GID %s; there LID %u, GID %s): it is stopped, or "
+		REACH_ADVICE, peer, port->name, port->lid, own, to->lid, theirs);
 }

@@ -27,6 +27,12 @@ enum { REACH_FIRST_NS = 400000000, REACH_EVERY_NS = 200000000 };
 #define REACH_TELL_NS 5000000000ull
 #define REACH_SILENCE_NS 60000000000ull
 
+#define REACH_ADVICE "check partition, VLAN, UDP port 4791 in filters, and that both ports are of " \
+	"one fabric, or leave the rail out (--rails)"
+
+struct vrb_port;
+struct vrb_ud_address;
+
 struct rail_reach {
 	uint64_t due_ns;		/* time of the next check; 0: none yet */
 	uint64_t cut_ns;		/* first of the checks that found the path cut; 0: none */
@@ -42,5 +48,7 @@ bool rail_reach_is_lost(struct rail_reach *r, int rc, uint64_t now_ns);
 bool rail_reach_tell(struct rail_reach *r, uint64_t now_ns);
 /* And so long that it counts as lost. */
 bool rail_reach_is_silent(const struct rail_reach *r, uint64_t now_ns);
+/* The line: the peer's index, the port here, the address there. */
+void rail_reach_warn(unsigned peer, const struct vrb_port *port, const struct vrb_ud_address *to);
 
 #endif

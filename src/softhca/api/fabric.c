@@ -1,4 +1,5 @@
 /* fabric.c - the fabrics of this process: finding, joining, leaving, dropping in a child. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,26 +280,42 @@ void hca_fabric_put(struct hca_fabric *f)
 	pthread_mutex_unlock(&registry_lock);
 }
 
+/* SOFTHCA_NODE; 0 without it, -1: it is no number. */
+static long node_asked(void)
+{
+	const char *text = getenv("SOFTHCA_NODE");
+	char *end;
+	long n;
+
+	if (!text)
+		return 0;
+	errno = 0;
+	n = strtol(text, &end, 10);
+	return errno || end == text || *end ? -1 : n;
+}
+
 int hca_fabric_node(const struct softhca_config *cfg, const struct hca_spec *spec, uint32_t *node)
 {
-	uint32_t most = hca_spec_nodes(spec);
-	const char *text = getenv("SOFTHCA_NODE");
-	char *end = NULL;
-	long n = 0;
+	const uint32_t most = hca_spec_nodes(spec);
+	const bool asked = !cfg || cfg->node < 0;
+	const long n = asked ? node_asked() : cfg->node;
 
-	if (cfg && cfg->node >= 0) {
-		n = cfg->node;
-	} else if (text) {
-		errno = 0;
-		n = strtol(text, &end, 10);
-		if (errno || end == text || *end)
-			n = -1;
-	}
 	if (n < 0 || n >= (long)most)
 		return hca_fail(EINVAL, "node: %s%ld is not a node (accepted: 0 to %u)",
-				end ? "SOFTHCA_NODE " : "", n, most - 1);
+				asked ? "SOFTHCA_NODE " : "", n, most - 1);
 	*node = (uint32_t)n;
 	return 0;
+}
+
+HCA_EXPORT int softhca_exposed_node(void)
+{
+	const char *exposed = getenv("SOFTHCA_EXPOSE");
+	const long n = node_asked();
+
+	if (!exposed || strcmp(exposed, "1") != 0)
+		return -1;
+	/* Of a number that makes no sense the list of devices tells. */
+	return n < 0 || n > INT_MAX ? 0 : (int)n;
 }
 
 HCA_EXPORT int softhca_fabric_close(const struct softhca_config *cfg)

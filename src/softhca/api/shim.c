@@ -85,13 +85,6 @@ int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t siz
 
 /* ---- Devices ------------------------------------------------------------- */
 
-static bool devices_exposed(void)
-{
-	const char *text = getenv("SOFTHCA_EXPOSE");
-
-	return text && strcmp(text, "1") == 0;
-}
-
 HCA_EXPORT struct ibv_device **ibv_get_device_list(int *count)
 {
 	const struct softhca_config cfg = { .node = -1, .remap = SOFTHCA_REMAP_AUTO };
@@ -100,7 +93,7 @@ HCA_EXPORT struct ibv_device **ibv_get_device_list(int *count)
 	uint32_t node = 0;
 	int rc = 0;
 
-	if (devices_exposed())
+	if (softhca_exposed_node() >= 0)
 		rc = hca_fabric_get(&cfg, &f);
 	if (!rc && f)
 		rc = hca_fabric_node(&cfg, &f->spec, &node);

@@ -43,6 +43,7 @@ struct hca_personality {
 	uint64_t order;			/* enum hca_order: what ibv_query_qp_data_in_order says */
 	uint64_t late;			/* the end of a message is written first */
 	uint64_t no_ud, no_uc, no_atomics;
+	uint64_t one_card;		/* all adapters of a node are functions of it */
 	uint64_t srqs, srq_wr;		/* limits; srqs 0: EOPNOTSUPP */
 	uint64_t inline_max;		/* bytes; HCA_NONE: as a model has it */
 	uint64_t wr_max, sge_max, qps, cqe_max;
