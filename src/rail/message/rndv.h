@@ -64,6 +64,7 @@ enum {
 	RNDV_CONTROL = 2,		/* plain writes, then a control message on each rail used */
 	RNDV_BOTH = 8,			/* half is written; the end with RNDV_READ reads the other */
 	RNDV_CHOICE = 16,		/* with RNDV_BOTH: whatever the receiver finds best (scheme.h) */
+	RNDV_TELL = 64,			/* of an eager message that waits: LONG_TELL */
 	RNDV_MORE = 128,		/* with RNDV_BOTH: an earlier offer waits for its answer */
 };
 
