@@ -492,6 +492,8 @@ struct rail_way {
 	uint8_t rail;		/* RAIL_SINGLE: the rail, below rail_count */
 	uint8_t rendezvous;	/* enum rail_rendezvous; some policies exclude RAIL_BY_BOTH, */
 	uint8_t completion;	/* enum rail_completion,  _TURNS and _CONTROL: rail_way_check */
+	/* Messages above `eager` may go eagerly too, where processors copy and the sender measures a gain. */
+	bool eager_auto;
 };
 
 /* Bytes: the largest message that goes whole at once on this way. */

@@ -32,6 +32,8 @@ static const size_t edges[] = {
 struct how {
 	enum { PLAIN, TRAILING, STAGED, UNEQUAL } lanes;
 	struct traffic traffic;
+	/* Messages above the limit: as an option says; eager, as if it was measured; measured. */
+	enum { PINNED, LARGE_EAGER, LEARNED } choice;
 };
 
 /*
@@ -59,6 +61,17 @@ static void bend_lanes(struct job *job, const struct how *how)
 	CHECK_EQUAL(rail_staging_make(job->ctx), 0);
 	for (uint32_t i = 0; i < job->ctx->lane_count; i++)
 		job->ctx->lane[i]->qp.granted.inline_bytes = 64;
+}
+
+static void bend_choice(struct job *job, const struct how *how)
+{
+	struct rail_eager_cell *cell = &job->ctx->eager_choice.cell[0][0];
+
+	for (int i = 0; i < EAGER_LOADS * EAGER_CLASSES; i++) {
+		cell[i].seen = UINT16_MAX;
+		cell[i].settled = how->choice == LARGE_EAGER;
+		cell[i].scheme = how->choice == LARGE_EAGER ? EAGER_SENT : EAGER_OFFERED;
+	}
 }
 
 static void bend_parts(struct job *job, const struct how *how)
@@ -122,7 +135,10 @@ static void body(struct job *job)
 
 	job->rail.on_message = traffic_on_message;
 	job->rail.on_part = traffic_on_part;
+	if (how->choice)
+		job->settings.eager = RAIL_AUTO;
 	job_open(job);
+	bend_choice(job, how);
 	bend(job, how);
 	job_offer(job);
 	bend_lanes(job, how);
@@ -442,6 +458,32 @@ static void test_flood_mixed(void **state)
 	flood_on("ports=2," MODELLED, PLAIN, 100000, 2000);
 }
 
+static const struct rail_way auto_way[] = {
+	{ .policy = RAIL_SINGLE, .threshold = 8192, .eager = 8192, .rendezvous = RAIL_BY_AUTO,
+	  .eager_auto = true },
+};
+
+/* Messages of 8 to 64 KiB, one at a time and in rows that fill the ring. */
+static void choices_on(int choice, bool one_way, int window)
+{
+	run((struct job_config){ .soft = "ideal,ports=1" }, (struct how){
+		.choice = choice,
+		.traffic = { .count = 2000, .max_bytes = 80000, .window = window, .sync_every = 31,
+			     .ways = auto_way, .way_count = 1, .one_way = one_way,
+			     .accept = ACCEPT_RANDOM },
+	});
+}
+
+static void test_large_eager(void **state)
+{
+	(void)state;
+	for (int choice = LARGE_EAGER; choice <= LEARNED; choice++)
+		for (int one_way = 0; one_way < 2; one_way++) {
+			choices_on(choice, one_way, 1);
+			choices_on(choice, one_way, 100);
+		}
+}
+
 /* More rendezvous messages wait than a peer has landings, and are taken last first. */
 static void test_accept_last_first(void **state)
 {
@@ -547,6 +589,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_flood_small),
 		cmocka_unit_test(test_flood_eager),
 		cmocka_unit_test(test_flood_mixed),
+		cmocka_unit_test(test_large_eager),
 		cmocka_unit_test(test_accept_last_first),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_many),

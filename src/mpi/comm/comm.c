@@ -158,6 +158,7 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 		return rc;
 	}
 	/* The kind of memory matters to a message above this limit (send.c). */
+	c->way.eager_auto = wanted->eager_auto || wanted->eager == RAIL_AUTO;
 	c->way.eager = rail_eager_limit(layer.rails, &c->way);
 	c->collective->way = c->way;
 	c->context = all[CONTEXT];

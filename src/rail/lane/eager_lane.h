@@ -47,6 +47,7 @@ struct rail_tx {
 	uint32_t rkey;
 	bool polled;			/* the receiver polls memory; else by SEND */
 	bool trailing;			/* a mark after payloads in the byte ring too */
+	bool tell;			/* the next record is LONG_TELL */
 	uint64_t key;			/* key of the trailing marks */
 	uint32_t their_lane;		/* SEND: the lane's number at the receiver */
 	struct rail_op_queue waiting;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/clock.h"
 #include "util/compiler.h"
 #include "util/copy.h"
 #include "rail/message/eager.h"
@@ -35,6 +36,7 @@ enum {
 	RING_BATCH = RAIL_BATCH,	/* records taken from one ring in one rail_progress */
 	RINGS_HOT = 16,			/* rings that every rail_progress polls */
 	RINGS_TURN = 16,		/* rings that it polls of all others, in turn */
+	RING_REQUESTS = 8,		/* of a payload, at most */
 };
 
 _Static_assert(RING_SLOTS <= RAIL_BATCH * RAIL_BATCHES, "all that a ring holds");
@@ -123,6 +125,49 @@ static int ring_long(struct rail_tx *tx, unsigned kind, const struct rail_header
 	return lane_post(tx->lane, &wr[0], &wr[1], 2);
 }
 
+/*
+ * A message by choice, longer than a request carries inline: several requests before the record.
+ * Processors copy, so writes appear in order.
+ */
+static int ring_large(struct rail_tx *tx, const struct rail_header *header, const void *payload,
+		      size_t bytes)
+{
+	const uint32_t most = (uint32_t)tx->lane->ctx->eager_max, units = rail_ring_units(bytes);
+	struct ibv_send_wr wr[RING_REQUESTS];
+	struct ibv_sge sge[RING_REQUESTS];
+	uint64_t to;
+	uint32_t count = 0, first;
+
+	if (unlikely(!tx_slot_free(tx) || !lane_has_room(tx->lane, RING_REQUESTS + 1)))
+		return 0;
+	if (unlikely(!payload_place(tx, units, &first)))
+		return 0;
+	to = tx->bytes_addr + (uint64_t)(first & (tx->units - 1)) * RAIL_UNIT_BYTES;
+	for (size_t at = 0; at < bytes; at += sge[count++].length) {
+		sge[count] = (struct ibv_sge){
+			.addr = (uintptr_t)payload + at,
+			.length = bytes - at < most ? (uint32_t)(bytes - at) : most,
+		};
+		wr[count] = tx->wr[0];
+		wr[count].sg_list = &sge[count];
+		wr[count].num_sge = 1;
+		wr[count].send_flags = IBV_SEND_INLINE;
+		wr[count].wr.rdma.remote_addr = to + at;
+		wr[count].next = &wr[count + 1];
+	}
+	wr[count - 1].next = &tx->wr[1];
+	tx->seq++;
+	tx->position = first + units;
+	record_fill(&tx->slot.record, tx->seq, RECORD_LONG, header,
+		    (uint64_t)tx->position << 32 | (tx->tell ? LONG_TELL : 0) | bytes);
+	if (unlikely(tx->tell)) {
+		tx->lane->ctx->eager_sample.told = true;
+		tx->lane->ctx->eager_sample.end = tx->position;
+	}
+	tx->wr[1].wr.rdma.remote_addr = slot_address(tx);
+	return lane_post(tx->lane, &wr[0], &tx->wr[1], count + 1);
+}
+
 static int ring_eager(struct rail_tx *tx, const struct rail_header *header, const void *payload,
 		      size_t bytes)
 {
@@ -133,7 +178,10 @@ static int ring_eager(struct rail_tx *tx, const struct rail_header *header, cons
 			return 0;
 		return ring_eager_slot(tx, header, payload, bytes);
 	}
-	rc = ring_long(tx, RECORD_LONG, header, payload, bytes);
+	if (unlikely(bytes > tx->lane->ctx->eager_max))
+		rc = ring_large(tx, header, payload, bytes);
+	else
+		rc = ring_long(tx, RECORD_LONG, header, payload, bytes);
 	if (likely(rc > 0))
 		lane_sent(tx->lane, bytes);
 	return rc;
@@ -197,11 +245,11 @@ static int payload_find(const struct rail_rx *rx, uint64_t word, size_t *bytes, 
 			const void **payload)
 {
 	const struct rail_geometry *g = &rx->geometry;
-	uint32_t length = (uint32_t)word, units, first;
+	uint32_t length = (uint32_t)(word & (LONG_TELL - 1)), units, first;
 	uint64_t mark = 0;
 
 	*end = (uint32_t)(word >> 32);
-	if (length > rx->lane->ctx->eager_max)
+	if (length > rail_ring_payload_most(g->units))
 		return -EPROTO;
 	units = rail_ring_units(length + (g->trailing ? sizeof(mark) : 0));
 	first = (*end - units) & (g->units - 1);
@@ -214,6 +262,17 @@ static int payload_find(const struct rail_rx *rx, uint64_t word, size_t *bytes, 
 	memcpy(&mark, (const unsigned char *)*payload + length, sizeof(mark));
 	atomic_thread_fence(memory_order_acquire);
 	return mark == (rx->seq ^ g->key);
+}
+
+/* The payload before this position has been taken.  Without room the sender goes without. */
+static void payload_tell(struct rail_rx *rx, uint32_t end)
+{
+	static const unsigned char nothing[RAIL_SLOT_PAYLOAD];
+	struct rail_tx *tx = &rx->lane->peer->tx[LANE_SINGLE];
+
+	if (!rx->lane->peer->error && !tx->waiting.head)
+		tx->control(tx, RECORD_TOLD, &(struct rail_header){ { end, rg_now_ns() } }, 0,
+			    nothing);
 }
 
 /* Go on to the next record. */
@@ -231,6 +290,7 @@ static __attribute__((noinline)) bool slot_take_other(struct rail_poll *p,
 	const void *payload = slot->payload;
 	size_t bytes = (size_t)slot->record.word;
 	uint32_t end = rx->units_read;
+	bool tell;
 
 	if (kind == RECORD_LONG || kind == RECORD_EDGES) {
 		int rc = payload_find(rx, slot->record.word, &bytes, &end, &payload);
@@ -242,8 +302,11 @@ static __attribute__((noinline)) bool slot_take_other(struct rail_poll *p,
 		kind = 0;		/* longer than a slot */
 	}
 	slot_pass(p, rx);
+	tell = kind == RECORD_EAGER && slot->record.word & LONG_TELL;
 	rail_record_arrived(rx, kind, &slot->record, payload, bytes);
 	rx->units_read = end;
+	if (unlikely(tell))
+		payload_tell(rx, end);
 	if (rail_ring_grant_due(rx->units_read, rx->units_granted, rx->geometry.units))
 		rail_rx_grant(rx);
 	return true;

@@ -28,6 +28,12 @@ static inline uint32_t rail_ring_units(size_t bytes)
 	return (uint32_t)((bytes + RAIL_UNIT_BYTES - 1) / RAIL_UNIT_BYTES);
 }
 
+/* The longest payload, bytes. */
+static inline uint32_t rail_ring_payload_most(uint32_t size)
+{
+	return size * RAIL_UNIT_BYTES / 4;
+}
+
 /* May position `next` be written, when everything before `granted` is free again? */
 static inline bool rail_ring_free(uint32_t next, uint32_t granted, uint32_t size)
 {

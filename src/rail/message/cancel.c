@@ -18,6 +18,7 @@
 
 #include "rail/message/cancel.h"
 #include "rail/message/eager.h"
+#include "util/compiler.h"
 #include "rail/lane/eager_lane.h"
 #include "util/err.h"
 #include "rail/message/op_end.h"
@@ -96,6 +97,8 @@ static void op_withdraw(struct op *op)
 		rail_table_remove(&peer->ctx->table, op->handle);
 		rndv_release(op);
 	}
+	if (unlikely(peer->ctx->eager_sample.op == op))
+		rail_eager_offer_ended(op, -ECANCELED);
 	op->stage = STAGE_OVER;
 	op_end_later(op, -ECANCELED);
 }

@@ -3,7 +3,9 @@
 
 #include "rail/message/cancel.h"
 #include "rail/message/eager.h"
+#include "rail/message/eager_choice.h"
 #include "rail/lane/eager_lane.h"
+#include "util/clock.h"
 #include "util/compiler.h"
 #include "util/err.h"
 #include "rail/lane/lane.h"
@@ -42,12 +44,102 @@ static int cuda_refused(void)
 	return -EOPNOTSUPP;
 }
 
+/* ---- A message above the limit that may go either way: eager_choice.h ----------------- */
+
+/* May the sender choose for this message? */
+static bool may_choose(const struct rail_peer *peer, const struct rail_way *way,
+		       const struct rail_buf *buf, unsigned flags)
+{
+	return buf->bytes <= peer->eager_most && way->eager_auto &&
+	       (peer->rail_count == 1 || !rail_policies[way->policy].spreads) &&
+	       way->rendezvous == RAIL_BY_AUTO && way->completion == RAIL_BY_IMMEDIATE &&
+	       !(flags & RAIL_SEND_SYNC) && buf->kind != RAIL_MEM_PARTS;
+}
+
+/* One more message in the row of those since the peer was heard. */
+static void row_step(struct rail_peer *peer)
+{
+	uint64_t heard = 0;
+
+	for (int i = 0; i < peer->rx_count; i++)
+		heard += peer->rx[i].seq;
+	heard -= peer->controls;
+	rail_row_step(&peer->row, heard - peer->heard);
+	peer->heard = heard;
+}
+
+static struct rail_eager_step choose(struct rail_peer *peer, uint64_t bytes)
+{
+	struct rail_ctx *ctx = peer->ctx;
+	struct rail_eager_cell *cell;
+	struct rail_eager_step step = { .eager = false };
+
+	row_step(peer);
+	cell = rail_eager_cell(&ctx->eager_choice, bytes, &peer->row);
+	if (unlikely(peer->row.crosses)) {
+		if (ctx->eager_sample.peer == peer)
+			rail_eager_forget(&ctx->eager_choice);
+		return step;
+	}
+	step.eager = cell->scheme == EAGER_SENT;
+	if (likely(rail_eager_is_settled(&ctx->eager_choice, cell)))
+		return step;
+	if (ctx->eager_sample.peer != peer)
+		rail_eager_forget(&ctx->eager_choice);
+	step = rail_eager_take(&ctx->eager_choice, cell, peer->row.place, rg_now_ns());
+	if (step.last || !ctx->eager_choice.measured)
+		ctx->eager_sample = (struct rail_eager_sample){ 0 };
+	ctx->eager_sample.peer = peer;
+	return step;
+}
+
+/*
+ * A sender that copies learns of the end late, so the time is the peer's, by the clock of the host;
+ * unless that of a container is another.
+ */
+static void told_arrived(struct rail_peer *peer, const struct rail_header *header)
+{
+	struct rail_eager_choice *choice = &peer->ctx->eager_choice;
+	const struct rail_eager_sample *s = &peer->ctx->eager_sample;
+	const uint64_t end_ns = header->word[1], now_ns = rg_now_ns();
+
+	if (s->told && s->peer == peer && s->end == header->word[0])
+		rail_eager_ended(choice, end_ns - choice->begun_ns < now_ns - choice->begun_ns ?
+						end_ns : now_ns);
+}
+
+void rail_eager_offer_ended(struct op *op, int status)
+{
+	struct rail_ctx *ctx = op->peer->ctx;
+
+	ctx->eager_sample.op = NULL;
+	if (status)
+		rail_eager_forget(&ctx->eager_choice);
+	else
+		rail_eager_ended(&ctx->eager_choice, rg_now_ns());
+}
+
+static int send_offer(struct rail_peer *peer, const struct rail_way *way,
+		      const struct rail_header *header, const struct rail_buf *buf, struct op *op,
+		      bool last)
+{
+	int rc;
+
+	if (unlikely(last))
+		peer->ctx->eager_sample.op = op;
+	rc = rail_rndv_send(peer, way, header, buf, op);
+	if (unlikely(rc && last))
+		rail_eager_offer_ended(op, rc);
+	return rc;
+}
+
 /* Send any message, with the results of rail_send. */
 static __attribute__((noinline)) int send_any(struct rail_peer *peer, const struct rail_way *way,
 					      const struct rail_header *header,
 					      const struct rail_buf *buf, unsigned flags,
 					      struct op *op)
 {
+	struct rail_eager_step step = { .eager = true };
 	struct rail_tx *tx = peer->route[way->policy];
 	int rc;
 
@@ -55,10 +147,16 @@ static __attribute__((noinline)) int send_any(struct rail_peer *peer, const stru
 		return peer->error;
 	if (unlikely(buf->kind == RAIL_MEM_CUDA))
 		return cuda_refused();
-	if (buf->bytes > eager_limit(peer->ctx, way) || flags & RAIL_SEND_SYNC)
-		return rail_rndv_send(peer, way, header, buf, op);
+	if (buf->bytes > eager_limit(peer->ctx, way) || flags & RAIL_SEND_SYNC) {
+		step = may_choose(peer, way, buf, flags) ? choose(peer, buf->bytes) :
+							  (struct rail_eager_step){ .eager = false };
+		if (!step.eager)
+			return send_offer(peer, way, header, buf, op, step.last);
+	}
 	if (likely(!tx->waiting.head)) {
+		tx->tell = step.last;
 		rc = tx->eager(tx, header, buf->addr, buf->bytes);
+		tx->tell = false;
 		if (likely(rc))
 			return rc;
 	}
@@ -69,6 +167,7 @@ static __attribute__((noinline)) int send_any(struct rail_peer *peer, const stru
 	op->header = *header;
 	op->policy = (uint8_t)way->policy;	/* the route, should a connection come first */
 	op->stage = STAGE_EAGER;
+	op->rndv_flags = step.last ? RNDV_TELL : 0;
 	rail_tx_enqueue(tx, op);
 	op_begin(op);
 	return 0;
@@ -109,10 +208,13 @@ bool rail_tx_advance(struct rail_tx *tx)
 	int rc;
 
 	while ((op = tx->waiting.head)) {
-		if (op->stage == STAGE_EAGER)
+		if (op->stage == STAGE_EAGER) {
+			tx->tell = op->rndv_flags & RNDV_TELL;
 			rc = tx->eager(tx, &op->header, op->buf.addr, op->buf.bytes);
-		else
+			tx->tell = false;
+		} else {
 			rc = rail_rndv_post(tx, op);
+		}
 		if (rc <= 0)
 			return true;
 		queue_pop(&tx->waiting);
@@ -129,6 +231,7 @@ void rail_record_arrived(struct rail_rx *rx, unsigned kind, const struct rail_re
 {
 	struct rail_peer *peer = rx->lane->peer;
 
+	peer->controls += kind != RECORD_EAGER && kind != RECORD_RTS;
 	if (!rail_peer_listens(peer) && kind != RECORD_BYE)
 		return;
 	switch (kind) {
@@ -155,6 +258,9 @@ void rail_record_arrived(struct rail_rx *rx, unsigned kind, const struct rail_re
 		break;
 	case RECORD_CANCELLED:
 		rail_cancelled_arrived(peer, record);
+		break;
+	case RECORD_TOLD:
+		told_arrived(peer, &record->header);
 		break;
 	case RECORD_BYE:
 		peer->gone = true;

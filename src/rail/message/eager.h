@@ -39,6 +39,8 @@ static inline void rail_message_arrived(struct rail_rx *rx, const struct rail_re
 	peer->ctx->cfg.on_message(peer->ctx->cfg.user, &msg);
 }
 
+/* The last message of a sample of eager_choice.h was offered, and ends. */
+void rail_eager_offer_ended(struct op *op, int status);
 /* A record has come. */
 void rail_record_arrived(struct rail_rx *rx, unsigned kind, const struct rail_record *record,
 			 const void *payload, size_t bytes);

@@ -11,7 +11,7 @@ enum { RAIL_SLOT_PAYLOAD = 32 };	/* bytes of payload with the record in one cach
 
 enum rail_record_kind {
 	RECORD_EAGER = 1,	/* payload in the slot; word: bytes */
-	RECORD_LONG,		/* payload in the byte ring; word: bytes | end of payload << 32 */
+	RECORD_LONG,		/* payload in the byte ring; word: bytes | LONG_TELL | end of payload << 32 */
 	RECORD_RTS,		/* word: bytes; payload: struct rail_rts_wire */
 	RECORD_CTS,		/* header: handle, address; word: see rndv.c; payload: rkeys */
 	RECORD_BYE,		/* the peer closes */
@@ -20,7 +20,11 @@ enum rail_record_kind {
 	RECORD_CANCEL,		/* header: handle of an RTS before it that is to be cancelled */
 	RECORD_CANCELLED,	/* answer to CANCEL; header: handle */
 	RECORD_EDGES,		/* RECORD_LONG with edges (edges.h); header: landing */
+	RECORD_TOLD,		/* answer to LONG_TELL; header: end of payload, time */
 };
+
+/* The sender wants to know when the payload is in place. */
+#define LONG_TELL ((uint64_t)1 << 31)
 
 /* The mark shows that the rest has come: sequence number << 8 | kind, never 0. */
 struct rail_record {

@@ -117,6 +117,8 @@ void rndv_finish(struct op *op, int status)
 	if (op->rndv_state & RNDV_AWAITS_FIN || (op->parts && op->parts->tabled))
 		rail_table_remove(&op->peer->ctx->table, op->handle);
 	rndv_release(op);
+	if (unlikely(op->peer->ctx->eager_sample.op == op))
+		rail_eager_offer_ended(op, status);
 	op_end(op, status);
 }
 
@@ -297,6 +299,8 @@ void rail_rndv_peer_failed(struct rail_peer *peer)
 	struct op *op;
 
 	rail_scheme_forget(&peer->ctx->schemes);
+	if (peer->ctx->eager_sample.peer == peer)
+		rail_eager_forget(&peer->ctx->eager_choice);
 	while ((op = queue_pop(&peer->accepting)))
 		rndv_finish(op, -ECONNRESET);
 	rndv_landings_peer_failed(peer);

@@ -63,6 +63,7 @@ enum {
 	RNDV_BOTH = 8,			/* half is written; the end with RNDV_READ reads the other */
 	RNDV_CHOICE = 16,		/* with RNDV_BOTH: whatever the receiver finds best (scheme.h) */
 	RNDV_TURNS = 32,		/* with RNDV_BOTH: the ends move whole messages, in turn */
+	RNDV_TELL = 64,			/* of an eager message that waits: LONG_TELL */
 	RNDV_MORE = 128,		/* with RNDV_BOTH: an earlier offer waits for its answer */
 };
 

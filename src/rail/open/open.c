@@ -425,6 +425,7 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	ctx->bulk_depth = rail_plan_bulk_depth(cfg->peer_count);
 	ctx->probed_ns = rg_now_ns();
 	queue_init(&ctx->completed);
+	rail_eager_choice_init(&ctx->eager_choice);
 	rail_scheme_init(&ctx->schemes);
 	/* Every copy is made, also after a failure: ctx_free frees all pointers of ctx. */
 	ok = copy_text(&ctx->settings.rails);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "rail/memory/mr.h"
+#include "rail/message/eager_choice.h"
 #include "rail/message/scheme.h"
 #include "rail/peer/on_demand.h"
 #include "rail/message/op_queue.h"
@@ -33,6 +34,14 @@ struct rail {
 	bool ended;
 };
 
+/* The sample under way of eager_choice. */
+struct rail_eager_sample {
+	const struct rail_peer *peer;	/* of the last message that was chosen for */
+	const struct op *op;		/* the last message, an offer or not sent yet; NULL: neither */
+	uint32_t end;			/* the last message, sent: its end in the ring */
+	bool told;			/* such a message is under way */
+};
+
 struct rail_ctx {
 	/* Read by every rail_progress. */
 	struct rail_poll *poll;
@@ -53,6 +62,8 @@ struct rail_ctx {
 	size_t part_bytes;		/* RAIL_PART_BYTES, but for tests */
 	uint64_t striped_bytes;		/* rail_striped_bytes */
 	uint32_t bulk_depth;
+	struct rail_eager_choice eager_choice;	/* by this end, of its messages to such peers */
+	struct rail_eager_sample eager_sample;
 	struct rail_schemes schemes;	/* by this end, of messages of peers whose processors copy */
 	struct rail_cq *cq[RAIL_CQ_MAX];
 	int cq_count;

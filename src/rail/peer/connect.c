@@ -9,6 +9,8 @@
 #include "rail/lane/lane.h"
 #include "rail/lane/lane_ring.h"
 #include "rail/lane/lane_send.h"
+#include "rail/lane/ring.h"
+#include "rail/message/eager_choice.h"
 #include "rail/message/op_queue.h"
 #include "rail/policy.h"
 #include "rail/rail.h"
@@ -124,6 +126,26 @@ static void tx_make(struct rail_peer *peer, int role, int k, const struct endpoi
 	tx->key = info->key;
 	tx->their_lane = info->rail[k].lane;
 	peer->tx_count = role + 1;
+}
+
+/*
+ * Messages above the limit that may go eagerly: where processors copy.  A request carries eager_max
+ * bytes inline.
+ */
+static uint32_t eager_most(const struct rail_peer *peer)
+{
+	const struct rail_ctx *ctx = peer->ctx;
+	const struct rail_tx *tx = &peer->tx[LANE_SINGLE];
+	uint64_t most = 8 * ctx->eager_max;
+
+	if (ctx->settings.eager != RAIL_AUTO || !peer->copies || !tx->polled || tx->trailing ||
+	    tx->lane->qp.granted.inline_bytes < ctx->eager_max)
+		return 0;
+	if (most > EAGER_CHOICE_BYTES)
+		most = EAGER_CHOICE_BYTES;
+	if (most > rail_ring_payload_most(tx->units))
+		most = rail_ring_payload_most(tx->units);
+	return most > ctx->eager_max ? (uint32_t)most : 0;
 }
 
 /* A receiver that polls needs records in one piece, also from a process that does not poll. */
@@ -275,6 +297,7 @@ void rail_peer_start(struct rail_peer *peer)
 	for (int p = 0; p < RAIL_POLICIES; p++)
 		if (!rail_policies[p].names_rail)
 			peer->route[p] = peer_bound_tx(peer);
+	peer->eager_most = eager_most(peer);
 	peer->connected = true;
 	/* Waiting operations go on, those of each way in their order. */
 	for (op = held.head; op; op = next) {

@@ -8,6 +8,7 @@
 
 #include "rail/lane/eager_lane.h"
 #include "rail/lane/lane.h"
+#include "rail/message/eager_choice.h"
 #include "rail/message/op_queue.h"
 #include "rail/peer/endpoint_info.h"
 #include "rail/rail.h"
@@ -43,6 +44,9 @@ struct rail_peer {
 	struct rail_peer *next_working;
 	uint32_t ops;			/* in flight with this peer */
 	uint32_t offers;		/* rendezvous that the peer has not answered */
+	uint32_t eager_most;		/* bytes of messages that may go eagerly by choice; 0: none */
+	struct rail_row row;		/* of messages above the eager limit to it */
+	uint64_t heard, controls;	/* its records at the last one; its records that are no messages */
 	struct rail_tx *route[RAIL_POLICIES];
 	struct rail_tx tx[LANE_ROLES];
 	struct rail_rx rx[LANE_ROLES];

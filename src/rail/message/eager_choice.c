@@ -1,0 +1,172 @@
+/* eager_choice.c - see eager_choice.h. */
+#include <string.h>
+
+#include "rail/message/eager_choice.h"
+
+static const struct {
+	uint16_t seen;			/* messages before learning */
+	uint8_t pass;			/* messages before a sample: of a row, after a change of schemes */
+	uint8_t visit;			/* samples before the other scheme's turn */
+	uint8_t samples;		/* of each scheme, for the decision */
+} plan[EAGER_LOADS] = {
+	[EAGER_ALONE] = { .seen = 40, .pass = 1, .visit = 3, .samples = EAGER_SAMPLES },
+	[EAGER_IN_ROW] = { .seen = 1024, .pass = 6, .visit = 1, .samples = EAGER_SAMPLES },
+};
+
+enum {
+	BATCH_LEAST = 8, BATCH_MOST = 48,
+	LATE_MOST = 256,		/* messages after which the end of a sample is lost */
+	/* After so many samples the best one decides if it is so much above the other's, percent. */
+	DROP_SAMPLES = 6, DROP_PERCENT = 150,
+};
+
+void rail_eager_choice_init(struct rail_eager_choice *choice)
+{
+	memset(choice, 0, sizeof(*choice));
+}
+
+static bool is_row(const struct rail_eager_choice *choice, const struct rail_eager_cell *cell)
+{
+	return cell >= choice->cell[EAGER_IN_ROW];
+}
+
+/* ---- Costs --------------------------------------------------------------- */
+
+uint32_t rail_eager_cost(const struct rail_eager_cell *cell, int scheme)
+{
+	const unsigned n = cell->samples[scheme];
+
+	return n ? cell->sample_ns[scheme][(n - 1) / 4] : 0;
+}
+
+static void sample_add(struct rail_eager_cell *cell, uint64_t ns)
+{
+	uint32_t *sample = cell->sample_ns[cell->scheme];
+	unsigned at = cell->samples[cell->scheme]++;
+
+	if (ns >= UINT32_MAX)
+		ns = UINT32_MAX - 1;
+	for (; at && sample[at - 1] > ns; at--)
+		sample[at] = sample[at - 1];
+	sample[at] = (uint32_t)ns;
+}
+
+/* ---- The decision -------------------------------------------------------- */
+
+static bool is_faster(uint32_t cost, uint32_t other, unsigned percent)
+{
+	return (uint64_t)cost * percent < (uint64_t)other * 100;
+}
+
+static void settle(struct rail_eager_cell *cell, int scheme)
+{
+	cell->scheme = (uint8_t)scheme;
+	cell->settled = true;
+}
+
+/* The samples of both are as many. */
+static void compare(struct rail_eager_cell *cell, unsigned samples)
+{
+	const unsigned n = cell->samples[EAGER_OFFERED];
+	const uint32_t offered = cell->sample_ns[EAGER_OFFERED][0];
+	const uint32_t sent = cell->sample_ns[EAGER_SENT][0];
+
+	if (n >= samples)
+		settle(cell, is_faster(rail_eager_cost(cell, EAGER_SENT),
+				       rail_eager_cost(cell, EAGER_OFFERED), 100 + EAGER_MARGIN) ?
+			     EAGER_SENT : EAGER_OFFERED);
+	else if (n >= DROP_SAMPLES && is_faster(offered, sent, DROP_PERCENT))
+		settle(cell, EAGER_OFFERED);
+	else if (n >= DROP_SAMPLES && is_faster(sent, offered, DROP_PERCENT))
+		settle(cell, EAGER_SENT);
+}
+
+/* ---- Samples -------------------------------------------------------------- */
+
+void rail_eager_forget(struct rail_eager_choice *choice)
+{
+	choice->measured = NULL;
+}
+
+void rail_eager_ended(struct rail_eager_choice *choice, uint64_t now_ns)
+{
+	struct rail_eager_cell *cell = choice->measured;
+	const int load = cell && is_row(choice, cell) ? EAGER_IN_ROW : EAGER_ALONE;
+
+	if (!cell || choice->sent < choice->batch)
+		return;
+	choice->measured = NULL;
+	sample_add(cell, (now_ns - choice->begun_ns) / choice->batch);
+	if (cell->samples[cell->scheme] % plan[load].visit)
+		return;
+	cell->scheme = (uint8_t)!cell->scheme;
+	cell->passed = 0;
+	if (cell->samples[EAGER_SENT] == cell->samples[EAGER_OFFERED])
+		compare(cell, plan[load].samples);
+}
+
+/* Messages of the sample that begins now; 0: none does. */
+static unsigned batch_of(struct rail_eager_cell *cell, bool in_row)
+{
+	const uint32_t pass = plan[in_row ? EAGER_IN_ROW : EAGER_ALONE].pass;
+	uint32_t left;
+
+	if (!in_row && cell->passed < pass) {
+		cell->passed++;
+		return 0;
+	}
+	if (!in_row)
+		return 1;
+	if (cell->row < pass)
+		return 0;
+	left = cell->row_before < cell->row ? 0 : cell->row_before - cell->row + 1;
+	if (cell->row > cell->row_before)	/* longer than rows have been: perhaps endless */
+		left = cell->row > BATCH_MOST ? BATCH_MOST : 0;
+	return left < BATCH_LEAST ? 0 : left < BATCH_MOST ? left : BATCH_MOST;
+}
+
+/* May the sample under way go on after this message? */
+static bool is_sound(struct rail_eager_choice *choice, const struct rail_eager_cell *cell,
+		     bool new_row)
+{
+	if (choice->measured != cell || !is_row(choice, cell))
+		return false;
+	return choice->sent < choice->batch ? !new_row : ++choice->late < LATE_MOST;
+}
+
+static bool sample_begin(struct rail_eager_choice *choice, struct rail_eager_cell *cell,
+			 uint64_t now_ns)
+{
+	const bool in_row = is_row(choice, cell);
+
+	if (cell->settled)
+		return false;
+	if (cell->seen < plan[in_row ? EAGER_IN_ROW : EAGER_ALONE].seen) {
+		cell->seen++;
+		return false;
+	}
+	choice->batch = (uint16_t)batch_of(cell, in_row);
+	if (!choice->batch)
+		return false;
+	choice->measured = cell;
+	choice->begun_ns = now_ns;
+	choice->sent = choice->late = 0;
+	return true;
+}
+
+struct rail_eager_step rail_eager_take(struct rail_eager_choice *choice,
+				       struct rail_eager_cell *cell, uint32_t row, uint64_t now_ns)
+{
+	struct rail_eager_step step = { .eager = cell->scheme == EAGER_SENT };
+	const bool new_row = row <= cell->row;
+
+	if (new_row)
+		cell->row_before = cell->row;
+	cell->row = row;
+	if (choice->measured && !is_sound(choice, cell, new_row))
+		rail_eager_forget(choice);
+	if ((choice->measured && choice->sent < choice->batch) ||
+	    (!choice->measured && sample_begin(choice, cell, now_ns)))
+		step.last = ++choice->sent == choice->batch;
+	return step;
+}

@@ -1,0 +1,131 @@
+/*
+ * eager_choice.h - is a message of 8 to 64 KiB to a process of this host sent eagerly, or offered?
+ *
+ * Sent eagerly it is copied twice, through the ring, and each end goes on with the next one; offered
+ * it is copied once, by the kernel, after a question and before an answer.  The better one depends on
+ * the processor and on the load: of messages that come one at a time the duration counts, of several
+ * in a row the interval, in which both copies of the ring run at once.  The sender decides, so it
+ * measures: for its first messages of each class of sizes and load both schemes in turn, and then it
+ * keeps the faster one.  A sample ends with a record of the receiver, the FIN of an offer or the TOLD
+ * of an eager message, when the bytes are in place.
+ *
+ * A row is a sequence of messages to one peer without any message from it.  A sample of a row is a
+ * batch within it, as long as the row before was; a message alone is no sample if another follows
+ * before it has ended.  Where messages of both directions cross, both processors copy all the time, and
+ * the fewer copies of offers count.  Learning begins after some messages, when the receiver has found how it moves
+ * offers (scheme.h).  Of two schemes within EAGER_MARGIN percent offers stay.
+ *
+ * Pure: no clock, no verbs.  A process has one table; its caller serializes.
+ */
+#ifndef RAIL_EAGER_CHOICE_H
+#define RAIL_EAGER_CHOICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	EAGER_OFFERED,
+	EAGER_SENT,
+	EAGER_SCHEMES,
+};
+
+enum {
+	EAGER_ALONE,
+	EAGER_IN_ROW,
+	EAGER_LOADS,
+};
+
+enum {
+	EAGER_CLASSES = 3,		/* to 16 KiB, to 32 KiB, to 64 KiB */
+	EAGER_SAMPLES = 12,
+	EAGER_MARGIN = 3,		/* percent */
+	EAGER_ROW_FROM = 2,		/* place in a row from which on a message is not alone */
+	EAGER_ROW_LONG = 4,		/* messages of a row after which the next is no message alone */
+	EAGER_CROSSING = 4,		/* messages from the peer between two to it */
+};
+
+/* Bytes of the largest message that is chosen for. */
+#define EAGER_CHOICE_BYTES ((uint64_t)64 << 10)
+
+struct rail_eager_cell {
+	uint32_t sample_ns[EAGER_SCHEMES][EAGER_SAMPLES];	/* of a message, in order */
+	uint8_t samples[EAGER_SCHEMES];
+	uint8_t scheme;			/* now */
+	bool settled;
+	uint8_t passed;			/* alone: messages of this scheme before its samples */
+	uint16_t seen;			/* messages before learning, to a limit */
+	uint32_t row, row_before;	/* place of the last message; of the last one of the row before */
+};
+
+struct rail_eager_choice {
+	struct rail_eager_cell cell[EAGER_LOADS][EAGER_CLASSES];
+	/* The sample under way; NULL: none. */
+	struct rail_eager_cell *measured;
+	uint64_t begun_ns;
+	uint16_t batch, sent;		/* messages of it, and those that have been begun */
+	uint16_t late;			/* messages since its last */
+};
+
+/* What becomes of a message. */
+struct rail_eager_step {
+	bool eager;
+	bool last;			/* the last of a sample: its end is told by rail_eager_ended */
+};
+
+/* The messages to a peer. */
+struct rail_row {
+	uint32_t place;			/* of the last one in its row, from 0 on */
+	uint32_t before;		/* of the last one of the row before */
+	bool crosses;			/* messages come from the peer meanwhile */
+};
+
+/* One more message, and how many have come from the peer since the one before. */
+static inline void rail_row_step(struct rail_row *row, uint64_t heard)
+{
+	if (!heard) {
+		row->place += row->place < UINT32_MAX;
+		return;
+	}
+	row->before = row->place;
+	row->crosses = heard >= EAGER_CROSSING;
+	row->place = 0;
+}
+
+static inline bool rail_row_is_alone(const struct rail_row *row)
+{
+	return row->place < EAGER_ROW_FROM && row->before < EAGER_ROW_LONG;
+}
+
+void rail_eager_choice_init(struct rail_eager_choice *choice);
+
+static inline struct rail_eager_cell *rail_eager_cell(struct rail_eager_choice *choice,
+						      uint64_t bytes, const struct rail_row *row)
+{
+	const unsigned c = bytes <= (uint64_t)16 << 10 ? 0 : bytes <= (uint64_t)32 << 10 ? 1 : 2;
+
+	return &choice->cell[rail_row_is_alone(row) ? EAGER_ALONE : EAGER_IN_ROW][c];
+}
+
+/* Is there nothing to learn from a message of that cell, nor any sample under way? */
+static inline bool rail_eager_is_settled(const struct rail_eager_choice *choice,
+					 const struct rail_eager_cell *cell)
+{
+	return cell->settled && !choice->measured;
+}
+
+/* The next message, of this cell and at this place in its row, is sent at now_ns. */
+struct rail_eager_step rail_eager_take(struct rail_eager_choice *choice,
+				       struct rail_eager_cell *cell, uint32_t row, uint64_t now_ns);
+/* All messages of the sample have their bytes in place. */
+void rail_eager_ended(struct rail_eager_choice *choice, uint64_t now_ns);
+/* The sample under way is lost. */
+void rail_eager_forget(struct rail_eager_choice *choice);
+
+/*
+ * The cost of a message, nanoseconds: the lower quartile of the samples, since the receiver may try other
+ * schemes with some offers; 0: none.
+ */
+uint32_t rail_eager_cost(const struct rail_eager_cell *cell, int scheme);
+
+#endif

@@ -1,0 +1,239 @@
+/*
+ * test_eager_choice.c - eager or offered, learned on machines of a few lines of arithmetic: each
+ * machine gets its own choices, and a few bad samples change none.
+ */
+#include "cmocka_all.h"
+
+#include <string.h>
+
+#include "rail/message/eager_choice.h"
+
+#define KIB ((uint64_t)1 << 10)
+
+/*
+ * Nanoseconds and bytes per ns: the records of an offer, alone and in a row, and its copy; a copy into
+ * the ring or out of it.  In a row both copies run at once.  The first two are measured: on their
+ * kind the kernel copies faster than memory is shared, or both are near; `kernel` has a slow
+ * copy by the kernel, such as one that is emulated, `memcpy` a slow memory.
+ */
+struct machine {
+	const char *name;
+	double offer, offer_row, kernel_rate;
+	double eager, ring_rate;
+	const char *alone, *row;	/* by class: o(ffered), e(ager) */
+};
+
+static const struct machine machines[] = {
+	{ "2 MiB of L2", 900, 1000, 19, 300, 13, "ooo", "eoo" },
+	{ "1 MiB of L2", 1200, 900, 10, 300, 10, "ooo", "eee" },
+	{ "kernel", 4000, 4000, 2, 300, 9, "eee", "eee" },
+	{ "memcpy", 900, 800, 12, 300, 4, "ooo", "ooo" },
+};
+
+enum { MACHINES = sizeof(machines) / sizeof(*machines) };
+
+static double cost(const struct machine *m, bool eager, double bytes, bool in_row)
+{
+	if (eager)
+		return m->eager + bytes / m->ring_rate * (in_row ? 1 : 2);
+	return (in_row ? m->offer_row : m->offer) + bytes / m->kernel_rate;
+}
+
+struct world {
+	const struct machine *machine;
+	struct rail_eager_choice choice;
+	struct rail_row row;
+	uint64_t heard;
+	double sent_ns, done_ns;	/* the sender's clock; the end of the last message */
+	double told_ns;			/* the end of a sample's last message; 0: none is under way */
+	uint64_t dice;
+	double noise;
+	unsigned bad, messages;		/* every so many messages one takes long; 0: none */
+};
+
+static double random_of(uint64_t *dice)
+{
+	*dice = *dice * 6364136223846793005u + 1442695040888963407u;
+	return (double)(*dice >> 11) / (double)(UINT64_C(1) << 53);
+}
+
+static struct world world_make(const struct machine *machine, uint64_t seed)
+{
+	struct world w = { .machine = machine, .sent_ns = 1e6, .dice = seed };
+
+	rail_eager_choice_init(&w.choice);
+	return w;
+}
+
+/* The sender learns of ends in time. */
+static void learn_ends(struct world *w, double now_ns)
+{
+	if (w->told_ns != 0 && w->told_ns <= now_ns) {
+		rail_eager_ended(&w->choice, (uint64_t)w->told_ns);
+		w->told_ns = 0;
+	}
+}
+
+static bool message(struct world *w, uint64_t bytes)
+{
+	struct rail_eager_cell *cell;
+	struct rail_eager_step step;
+	double begin = w->sent_ns > w->done_ns ? w->sent_ns : w->done_ns;
+
+	rail_row_step(&w->row, w->heard);
+	w->heard = 0;
+	cell = rail_eager_cell(&w->choice, bytes, &w->row);
+	step = (struct rail_eager_step){ .eager = cell->scheme == EAGER_SENT };
+
+	learn_ends(w, w->sent_ns);
+	if (!rail_eager_is_settled(&w->choice, cell))
+		step = rail_eager_take(&w->choice, cell, w->row.place, (uint64_t)w->sent_ns);
+	w->done_ns = begin + cost(w->machine, step.eager, (double)bytes, !rail_row_is_alone(&w->row)) *
+				     (1 + w->noise * random_of(&w->dice));
+	if (w->bad && ++w->messages % w->bad == 0)
+		w->done_ns += w->messages % 31 ? 10e3 : 5e6;
+	if (step.last)
+		w->told_ns = w->done_ns + 100;
+	w->sent_ns += 50;
+	return step.eager;
+}
+
+/* The peer answers, so a row ends. */
+static void answer(struct world *w)
+{
+	w->sent_ns = w->done_ns + 500;
+	w->heard = 1;
+	learn_ends(w, w->sent_ns);
+}
+
+static void alone(struct world *w, uint64_t bytes, int count)
+{
+	while (count--) {
+		message(w, bytes);
+		answer(w);
+	}
+}
+
+static void rows(struct world *w, uint64_t bytes, uint32_t length, int count)
+{
+	while (count--) {
+		for (uint32_t i = 0; i < length; i++)
+			message(w, bytes);
+		answer(w);
+	}
+}
+
+static void expect_choices(const struct world *w, const struct machine *m)
+{
+	for (int load = 0; load < EAGER_LOADS; load++) {
+		char text[EAGER_CLASSES + 1] = "";
+
+		for (int c = 0; c < EAGER_CLASSES; c++) {
+			assert_true(w->choice.cell[load][c].settled);
+			text[c] = w->choice.cell[load][c].scheme == EAGER_SENT ? 'e' : 'o';
+		}
+		assert_string_equal(text, load == EAGER_ALONE ? m->alone : m->row);
+	}
+}
+
+static void learn_all(struct world *w, uint32_t length)
+{
+	for (int c = 0; c < EAGER_CLASSES; c++) {
+		alone(w, 16 * KIB << c, 200);
+		rows(w, 16 * KIB << c, length, length < 100 ? (int)(8000 / length) : 60);
+	}
+}
+
+static void each_machine(void **state)
+{
+	(void)state;
+	for (int m = 0; m < MACHINES; m++)
+		for (uint32_t length = 16; length <= 512; length *= 2) {
+			struct world w = world_make(&machines[m], 1);
+
+			learn_all(&w, length);
+			expect_choices(&w, &machines[m]);
+		}
+}
+
+/* Interrupts, times off the core, and ends that the sender learns of late. */
+static void bad_samples(void **state)
+{
+	(void)state;
+	for (int m = 0; m < MACHINES; m++)
+		for (uint64_t seed = 1; seed <= 20; seed++) {
+			struct world w = world_make(&machines[m], seed);
+
+			w.noise = 0.05;
+			w.bad = 97;
+			learn_all(&w, 64);
+			expect_choices(&w, &machines[m]);
+		}
+}
+
+/* Nothing is chosen by a tie, by messages that the peer has not taken, or by rows that are short. */
+static void without_reason(void **state)
+{
+	static const struct machine tie = { "tie", 500, 500, 10, 500, 10, "", "" };
+	struct world w = world_make(&tie, 1);
+
+	(void)state;
+	rows(&w, 16 * KIB, 64, 80);
+	assert_true(w.choice.cell[EAGER_IN_ROW][0].settled);
+	assert_int_equal(w.choice.cell[EAGER_IN_ROW][0].scheme, EAGER_OFFERED);
+
+	w = world_make(&machines[2], 1);
+	rows(&w, 16 * KIB, 9, 1000);
+	assert_false(w.choice.cell[EAGER_IN_ROW][0].settled);
+	assert_int_equal(w.choice.cell[EAGER_IN_ROW][0].scheme, EAGER_OFFERED);
+	for (int i = 0; i < 1000; i++)
+		message(&w, 16 * KIB);
+	assert_int_equal(w.choice.cell[EAGER_ALONE][0].samples[EAGER_OFFERED], 0);
+	assert_int_equal(w.choice.cell[EAGER_ALONE][0].scheme, EAGER_OFFERED);
+}
+
+/* A sender that never hears of its peer has one row for ever. */
+static void endless_row(void **state)
+{
+	struct world w = world_make(&machines[0], 1);
+
+	(void)state;
+	for (uint32_t i = 0; i < 8000; i++) {
+		message(&w, 16 * KIB);
+		if (i % 16 == 0)	/* the ring is full: the sender waits */
+			w.sent_ns = w.done_ns > 16 * 2000 ? w.done_ns - 16 * 1500 : w.sent_ns;
+	}
+	assert_true(w.choice.cell[EAGER_IN_ROW][0].settled);
+	assert_int_equal(w.choice.cell[EAGER_IN_ROW][0].scheme, EAGER_SENT);
+}
+
+/* A failed peer's sample ends never; the next ones are whole. */
+static void forgotten(void **state)
+{
+	struct world w = world_make(&machines[2], 1);
+
+	(void)state;
+	for (int i = 0; i < 60; i++) {
+		alone(&w, 16 * KIB, 7);
+		message(&w, 16 * KIB);
+		rail_eager_forget(&w.choice);
+		w.told_ns = 0;
+		answer(&w);
+	}
+	assert_true(w.choice.cell[EAGER_ALONE][0].settled);
+	assert_int_equal(w.choice.cell[EAGER_ALONE][0].scheme, EAGER_SENT);
+	assert_in_range(rail_eager_cost(&w.choice.cell[EAGER_ALONE][0], EAGER_SENT), 3900, 4200);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_machine),
+		cmocka_unit_test(bad_samples),
+		cmocka_unit_test(without_reason),
+		cmocka_unit_test(endless_row),
+		cmocka_unit_test(forgotten),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
