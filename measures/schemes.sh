@@ -1,74 +1,98 @@
 # schemes.sh - a group of measures/run.sh: what the automatic choice between two processes of one host costs
 # against each scheme that options force, plain copies, and the MPI libraries by themselves.
 #
-#	MEASURE_SCHEMES=WORDS	of: pt2pt collectives plain first before (default: all, about 25 minutes; none: tables)
+#	MEASURE_SCHEMES=WORDS	of: plain pt2pt collectives first before (default: all, 25 minutes); none: tables of
+#				MEASURE_VALUES
 #	MEASURE_LAUNCHES=N	default here: 7; 1 tries whether it works
 #	MEASURE_SIZES=LOW:HIGH	of pt2pt (default: 4K:4M)
-#	MEASURE_VALUES=FILE	values are added to those in FILE, so that parts can be measured one by one
+#	MEASURE_VALUES=FILE	values are added to those of this file (its whole path): parts can be measured apart
 #	MEASURE_PERF=N		of the rows below a native library, so many are run again under perf (default 4)
 #	RG_MPICH_BUILD=DIR	a build with MPICH, for the better of two libraries
 #	RG_BEFORE_BUILD=DIR	another build of Railgauge, for rows of `before`
 #
-# Ways take turns, launch by launch.  Values are medians of launches.  The best forced scheme of a row is
-# found in the odd launches and compared in the even ones, since the best of several is better by chance
-# where it is found.  The automatic way stands there twice; its noise is the root mean square, over the
-# sizes of a kind, of what the ratio of the two differs from 1.  What is asked of a row is less by it.
+# Ways take turns, in a launch and launch by launch.  Values are medians of launches.  The best forced
+# scheme of a row is found in the odd launches and compared in the even ones, since the best of several is
+# better by chance where it is found.  The automatic way stands there twice; its noise is the root mean
+# square, over the sizes of a kind, of what the ratio of the two differs from 1.  What is asked of a row
+# is less by it.
 #
 # All is kept in $values, lines "KIND BYTES WAY LAUNCH VALUE".
 # shellcheck disable=SC2016,SC2046,SC2086,SC2154 # words are meant; the rest is of measures/run.sh, and of awk
 values=${MEASURE_VALUES:-$work/values}
 perf_rows=${MEASURE_PERF:-4}
-# --eager 8K is the default of today: forced ways pin it, so that a choice of eager limits shows.
-scheme_ways="native auto again read write both eager16K eager32K eager64K mapped"
 scheme_sizes=${MEASURE_SIZES:-4K:4M}
 scheme_args="--soft ideal --buffers malloc -i 2000 -x 5"
+# Ways of one launch, which take turns inside each size; forced ones pin the eager limit of today's default,
+# so that a choice of eager limits shows.  Options of a job make launches of their own.
+one_launch="native auto again read write both turns"
+own_launches="eager16K eager32K eager64K mapped"
 
+# scheme_item WAY: as an item of --over; scheme_name undoes it
+scheme_item() {
+	case $1 in
+	native) echo native ;;
+	auto) echo single ;;
+	again) echo single,rendezvous=auto ;;
+	*) echo single,eager=8K,rendezvous=$1 ;;
+	esac
+}
+
+scheme_name='s/^single$/auto/; s/^single,rendezvous=auto$/again/; s/^single,.*rendezvous=//'
+
+# scheme_options WAY: of a launch
 scheme_options() {
 	case $1 in
-	auto | again | native) ;;
-	read | write | both | turns) echo "--eager 8K --rendezvous $1" ;;
+	native | auto | again) ;;
 	eager*) echo "--eager ${1#eager}" ;;
 	mapped) echo "--map-buffers" ;;
-	*) echo "--coll $1" ;;
+	*=*) echo "--coll $1" ;;
+	*) echo "--eager 8K --rendezvous $1" ;;
 	esac
 }
 
-# scheme_keep KIND WAY: the rows of a launch
-scheme_keep() {
-	sed -n 's/.*"type":"row",.*"bytes":\([0-9]*\),.*"median":\([0-9.]*\),.*/\1 \2/p' "$work/s.jsonl" |
-		awk -v kind="$1" -v way="$2" -v k="$k" '{ print kind, $1, way, k, $2 }' >>"$values"
+# scheme_launch KIND WAY N PROGRAM ARG...: its rows; WAY replaces the name of the only way, "": names are
+# those of items
+scheme_launch() {
+	kind=$1 way=$2
+	shift 2
+	once kept "$@" $scheme_args --json "$work/s.jsonl"
+	case $way in
+	"" | mpich) cp "$work/kept" "$work/library.${way:-own}" ;;
+	esac
+	sed -n 's/.*"type":"row","way":"\([^"]*\)","bytes":\([0-9]*\),.*"median":\([0-9.]*\),.*/\1 \2 \3/p' \
+		"$work/s.jsonl" >"$work/s.rows"
 	rm -f "$work/s.jsonl"
-	case $2 in
-	native | mpich) cp "$work/kept" "$work/library.$2" ;;
-	esac
+	while read -r item bytes value; do
+		echo "$kind $bytes ${way:-$(echo "$item" | sed "$scheme_name")} $k $value"
+	done <"$work/s.rows" >>"$values"
 }
 
-# scheme_turn KIND N "PROGRAM ARG..." WAY...: one launch of each way
+# scheme_turn KIND N "PROGRAM ARG..." "WAY..." WAY...: a launch of the ways of one launch, then one of each
 scheme_turn() {
-	kind=$1 ranks=$2 program=$3
-	shift 3
-	for way do
-		over=single
-		[ "$way" != native ] || over=native
-		once kept $ranks $program --over $over $scheme_args $(scheme_options $way) \
-			--json "$work/s.jsonl"
-		scheme_keep "$kind" "$way"
+	kind=$1 ranks=$2 program=$3 items=
+	for way in $4; do
+		items=$items,$(scheme_item $way)
 	done
-	[ -n "${RG_MPICH_BUILD-}" ] || return 0
-	in_mpich once kept $ranks $program --over native $scheme_args --json "$work/s.jsonl"
-	scheme_keep "$kind" mpich
+	shift 4
+	scheme_launch "$kind" "" $ranks $program --over "${items#,}"
+	for way do
+		scheme_launch "$kind" "$way" $ranks $program --over single $(scheme_options $way)
+	done
+	[ -z "${RG_MPICH_BUILD-}" ] || in_mpich scheme_launch "$kind" mpich $ranks $program --over native
 }
 
 scheme_pt2pt() {
 	for row in "bw16 rg_bw -W 16" "bw64 rg_bw" "bibw64 rg_bibw" "latency rg_latency"; do
 		for k in $(seq "$launches"); do
-			scheme_turn "${row%% *}" 2 "$pt2pt/${row#* } -m $scheme_sizes --time-cap 0.06" $scheme_ways
+			scheme_turn "${row%% *}" 2 "$pt2pt/${row#* } -m $scheme_sizes --time-cap 0.06" \
+				"$one_launch" $own_launches
 		done
 	done
 	# Messages without a rendezvous have the native library alone beside them.
 	for row in "bw64-small rg_bw" "bibw64-small rg_bibw" "latency-small rg_latency"; do
 		for k in $(seq "$launches"); do
-			scheme_turn "${row% *}" 2 "$pt2pt/${row#* } -m 8:2K --time-cap 0.06" native auto again
+			scheme_turn "${row% *}" 2 "$pt2pt/${row#* } -m 8:2K --time-cap 0.06" \
+				"native auto again"
 		done
 	done
 }
@@ -86,7 +110,7 @@ scheme_collectives() {
 		for ranks in 2 4; do
 			for k in $(seq "$launches"); do
 				scheme_turn "$coll-$ranks" $ranks "collective/rg_$coll -m 4K:1M --time-cap 0.02" \
-					native auto again read both eager64K $(algorithms $coll)
+					"native auto again read both" eager64K $(algorithms $coll)
 			done
 		done
 	done
@@ -109,7 +133,7 @@ scheme_first() {
 			$row
 		END
 		for k in $(seq "$launches"); do
-			for way in $scheme_ways; do
+			for way in $one_launch $own_launches; do
 				by="src/cli/railgauge exec --over single --soft ideal $(scheme_options $way) --"
 				[ $way != native ] || by=
 				once kept 2 $by measures/first $mode $count ${size:-4096} ${size:-1048576} 1
