@@ -63,7 +63,8 @@ static const struct reach within_reach[COLL_COUNT][REACH] = {
 	},
 	[COLL_ALLTOALL] = {
 		{ COLL_LINEAR, THREE, 64, 0, SIZE_MAX, 0, false },
-		{ COLL_PAIRWISE, THREE, ANY, 8 * KIB, SIZE_MAX, 0, false },
+		{ COLL_PAIRWISE, THREE, 4, 8 * KIB, SIZE_MAX, 0, false },
+		{ COLL_PAIRWISE, 5, ANY, 32 * KIB, SIZE_MAX, 0, false },
 		{ COLL_BRUCK, 5, ANY, 0, 2 * KIB, 0, false },
 		{ COLL_PAIRWISE_RAILS, THREE, ANY, 16 * KIB, SIZE_MAX, COLL_RAILS, false },
 	},
