@@ -25,8 +25,8 @@ static const struct {
 	uint8_t visits, pass, timed;	/* of a candidate; calls of a visit: not timed, timed */
 	unsigned leave_percent;
 } rounds[ROUNDS] = {
-	{ 1, 1, 1, 2, 250 },
-	{ 16, 1, 1, 3, 130 },
+	{ 1, 1, 1, 2, 220 },
+	{ 16, 1, 1, 2, 130 },
 	{ 16, 2, 1, 4, 110 },
 	{ 16, COLL_LEARN_VISITS, 1, COLL_LEARN_TIMED, 100 },
 };
@@ -48,9 +48,9 @@ struct reach {
 enum { REACH = 6, TWO = 2, THREE = 3, ANY = INT_MAX };
 static const struct reach within_reach[COLL_COUNT][REACH] = {
 	[COLL_BCAST] = {
-		{ COLL_BINOMIAL, THREE, 4, 8 * KIB, SIZE_MAX, 0, false },
-		{ COLL_BINOMIAL, 5, ANY, 8 * KIB, 512 * KIB, 0, false },
-		{ COLL_SCATTER_RING, THREE, ANY, 8 * KIB, SIZE_MAX, 0, false },
+		{ COLL_BINOMIAL, THREE, 4, 16 * KIB, SIZE_MAX, 0, false },
+		{ COLL_BINOMIAL, 5, ANY, 16 * KIB, 512 * KIB, 0, false },
+		{ COLL_SCATTER_RING, THREE, ANY, 16 * KIB, SIZE_MAX, 0, false },
 		{ COLL_CHAIN, THREE, ANY, 2 * (size_t)COLL_CHAIN_BYTES, SIZE_MAX, 0, false },
 	},
 	[COLL_ALLGATHER] = {
@@ -63,7 +63,8 @@ static const struct reach within_reach[COLL_COUNT][REACH] = {
 	},
 	[COLL_ALLTOALL] = {
 		{ COLL_LINEAR, THREE, 64, 0, SIZE_MAX, 0, false },
-		{ COLL_PAIRWISE, THREE, ANY, 8 * KIB, SIZE_MAX, 0, false },
+		{ COLL_PAIRWISE, THREE, 4, 8 * KIB, SIZE_MAX, 0, false },
+		{ COLL_PAIRWISE, 5, ANY, 32 * KIB, SIZE_MAX, 0, false },
 		{ COLL_BRUCK, 5, ANY, 0, 2 * KIB, 0, false },
 		{ COLL_PAIRWISE_RAILS, THREE, ANY, 16 * KIB, SIZE_MAX, COLL_RAILS, false },
 	},
