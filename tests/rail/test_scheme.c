@@ -140,7 +140,7 @@ static void learn(struct world *w)
 	for (unsigned c = 0; c < SCHEME_CLASSES; c++) {
 		uint64_t bytes = SCHEME_FIRST_BYTES << c;
 
-		windows(w, bytes, 32, 90);
+		windows(w, bytes, 32, 200);
 		for (int i = 0; i < 400; i++)
 			message(w, bytes, LOAD_ALONE);
 	}
