@@ -19,13 +19,13 @@ static const struct plan {
 	[LOAD_ALONE] = { .batch = 1, .least = 1, .first_pass = 3, .pass = 1, .visit = 2,
 			 .samples = 12, .most = SCHEME_SAMPLES },
 	[LOAD_QUEUED] = { .glance = 2, .batch = 64, .least = 8, .first_pass = 2, .pass = 2, .visit = 1,
-			  .samples = 4, .most = 12 },
+			  .samples = 6, .most = 16 },
 };
 
 /* A scheme drops out early where its best sample is so much above the best scheme's cost, percent. */
 enum {
-	DROP_FEW = 2, DROP_FEW_PERCENT = 200,
-	DROP_SOME = 4, DROP_SOME_PERCENT = 120,
+	DROP_FEW = 3, DROP_FEW_PERCENT = 200,
+	DROP_SOME = 6, DROP_SOME_PERCENT = 120,
 };
 
 /* Debt: messages as many as are taken for granted at first, and part of all messages' time. */
