@@ -2,7 +2,7 @@
 # Each program of the suite has one: rg_x.1, by the rule of its directory.
 SUITE = $(patsubst %$(EXEEXT),%,$(filter pt2pt/% collective/% apps/%,$(bin_PROGRAMS)))
 suite_mans = $(addsuffix .1,$(addprefix man/,$(notdir $(SUITE))))
-COMMANDS = check cite compare exec report reproduce run sbatch show topo
+COMMANDS = check cite compare exec report reproduce run sbatch show topo tune
 command_mans = $(COMMANDS:%=man/railgauge-%.1)
 if HAVE_MAN
 dist_man1_MANS = $(suite_mans) man/railgauge.1 $(command_mans) man/softhca.1

@@ -107,6 +107,24 @@ int railmpi_net(int rail, struct railmpi_net *out)
 	return -ENOENT;
 }
 
+bool railmpi_learned(unsigned cell, struct rail_learned *out)
+{
+	(void)cell;
+	(void)out;
+	return false;
+}
+
+void railmpi_learned_text(const struct rail_learned *cell, char *text, size_t size)
+{
+	(void)cell;
+	snprintf(text, size, "%s", "");
+}
+
+void railmpi_processor(char *name, size_t size)
+{
+	snprintf(name, size, "%s", "");
+}
+
 int railmpi_shares(struct rail_share out[RAIL_SHARES_MAX])
 {
 	return 0;

@@ -18,7 +18,7 @@ bench_test_scripts = tests/layers.sh tests/words.sh tests/guides.sh tests/instal
 	tests/cli/cite.sh tests/cli/compare.sh tests/cli/exec.sh tests/cli/figures.sh tests/cli/launchers.sh tests/cli/liveness.sh tests/cli/report.sh tests/cli/reproduce.sh tests/cli/sbatch.sh tests/cli/run.sh \
 	tests/cli/check.sh tests/cli/reframe.sh tests/report/records.sh tests/topo/nodes.sh
 mpi_test_scripts = tests/memory/memory.sh tests/mpi/assumptions.sh tests/mpi/suites.sh tests/mpi/random.sh \
-	tests/mpi/collectives.sh tests/mpi/confined.sh tests/mpi/everybody.sh tests/mpi/tune.sh tests/mpi/calls.sh \
+	tests/mpi/collectives.sh tests/mpi/confined.sh tests/mpi/everybody.sh tests/mpi/costs.sh tests/mpi/tune.sh tests/mpi/calls.sh \
 	tests/mpi/fortran.sh tests/mpi/ledger.sh tests/mpi/loading.sh tests/mpi/lost.sh tests/mpi/mapping.sh \
 	tests/mpi/memcheck.sh tests/mpi/no_memory.sh
 EXTRA_DIST += tests/mpi/fortran.F90 tests/stats/pilot.txt

@@ -4,6 +4,7 @@
 #include "bench/app.h"
 #include "bench/buffers.h"
 #include "bench/collective.h"
+#include "bench/learned.h"
 #include "bench/options_use.h"
 #include "bench/preset.h"
 #include "bench/ways.h"
@@ -339,6 +340,7 @@ json_t *describe_run(const struct bench_job *job, json_t *hosts)
 	json_object_set_new(run, "mpi", report_string(library(version, sizeof(version))));
 	json_object_set_new(run, "options", options(job));
 	json_object_set_new(run, "fabric", fabric(job));
+	json_object_set_new(run, "learned", learned_json(true));
 	json_object_set_new(run, "oversubscribed", json_boolean(job->where.oversubscribed));
 	json_object_set_new(run, "pairs", pairs(job));
 	json_object_set_new(run, "ranks", ranks(job));

@@ -26,13 +26,14 @@
  *	rows.c		rows from samples
  *	samples.c	samples at rank 0; --samples
  *	ledger.c	what each rail carried
+ *	learned.c	what ranks have learned of costs
  *	noise.c		what the machine took from ranks
  *	noise_read.c	the kernel's counters of it (pure)
  *	cores.c		the cores of CPUs (pure)
  *	rail_baseline.c	each rail alone, in turns with the ways over all rails
  *	bound.c		upper bounds of several rails (pure)
  *	app.c		BENCH_APP: computations over each way, in turns
- *	tune.c		the quickest algorithms of collectives
+ *	tune.c		the quickest algorithms of collectives; tune_costs.c
  *	memory.c	BENCH_APP: available memory, and its allocation
  *
  * A step that can fail returns 0 or an exit code (RG_EXIT_...), the same on

@@ -227,33 +227,11 @@ static json_t *ports_mine(const struct bench_job *job)
 	return list;
 }
 
-/* Texts of all ranks in sequence, each NUL-terminated, at rank 0; else NULL. */
-static char *texts_gather(const struct bench_job *job, const char *mine)
-{
-	int length = (int)strlen(mine) + 1, *lengths = NULL, *at = NULL, total = 0;
-	char *all = NULL;
-
-	if (job->b.rank == 0) {
-		lengths = bench_must(calloc((size_t)job->b.size, 2 * sizeof(lengths[0])));
-		at = lengths + job->b.size;
-	}
-	MPI_Gather(&length, 1, MPI_INT, lengths, 1, MPI_INT, 0, job->where.comm);
-	for (int i = 0; lengths && i < job->b.size; i++) {
-		at[i] = total;
-		total += lengths[i];
-	}
-	if (lengths)
-		all = bench_must(malloc((size_t)total));
-	MPI_Gatherv(mine, length, MPI_CHAR, all, lengths, at, MPI_CHAR, 0, job->where.comm);
-	free(lengths);
-	return all;
-}
-
 /* Ports of all nodes, at rank 0. */
 static json_t *ports_collect(const struct bench_job *job)
 {
 	json_t *mine = speaks(job) ? ports_mine(job) : json_array(), *list = json_array();
-	char *text = bench_must(json_dumps(mine, JSON_COMPACT)), *all = texts_gather(job, text);
+	char *text = bench_must(json_dumps(mine, JSON_COMPACT)), *all = ranks_texts(job, text);
 	const char *at = all;
 
 	for (int i = 0; all && i < job->b.size; i++, at += strlen(at) + 1) {

@@ -7,6 +7,7 @@
 #include "bench/describe.h"
 #include "bench/hosts.h"
 #include "bench/interfaces.h"
+#include "bench/learned.h"
 #include "bench/ledger.h"
 #include "bench/options.h"
 #include "bench/options_use.h"
@@ -105,6 +106,16 @@ static int sizes_run(struct bench_job *job)
 	return rc;
 }
 
+/* Add a member to the end record, if there is one. */
+static void end_add(json_t **end, const char *name, json_t *member)
+{
+	if (!member)
+		return;
+	if (!*end)
+		*end = json_object();
+	json_object_set_new(*end, name, member);
+}
+
 static int job_measure(struct bench_job *job)
 {
 	json_t *end, *baseline, *native;
@@ -119,10 +130,8 @@ static int job_measure(struct bench_job *job)
 	rc = app_is(job) ? app_run(job) : job->def->tune ? tune_run(job) : sizes_run(job);
 	native = interfaces_close(job);
 	end = ledger_close(job);
-	if (native && !end)
-		end = json_object();
-	if (native)
-		json_object_set_new(end, "native", native);
+	end_add(&end, "native", native);
+	end_add(&end, "learned", learned_close(job));
 	if (!rc && !app_is(job)) {
 		baseline = rail_baseline_compare(job);
 		if (end && baseline)

@@ -85,3 +85,24 @@ void ranks_meet(const struct bench_job *job)
 	MPI_Ibarrier(job->where.comm, &request);
 	wait_for(job, &request);
 }
+
+char *ranks_texts(const struct bench_job *job, const char *mine)
+{
+	int length = (int)strlen(mine) + 1, *lengths = NULL, *at = NULL, total = 0;
+	char *all = NULL;
+
+	if (job->b.rank == 0) {
+		lengths = bench_must(calloc((size_t)job->b.size, 2 * sizeof(lengths[0])));
+		at = lengths + job->b.size;
+	}
+	MPI_Gather(&length, 1, MPI_INT, lengths, 1, MPI_INT, 0, job->where.comm);
+	for (int i = 0; lengths && i < job->b.size; i++) {
+		at[i] = total;
+		total += lengths[i];
+	}
+	if (lengths)
+		all = bench_must(malloc((size_t)total));
+	MPI_Gatherv(mine, length, MPI_CHAR, all, lengths, at, MPI_CHAR, 0, job->where.comm);
+	free(lengths);
+	return all;
+}

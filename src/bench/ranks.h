@@ -17,5 +17,7 @@ void ranks_meet(const struct bench_job *job);
  * Did any rank fail?
  */
 bool ranks_failed(const struct bench_job *job, int rc);
+/* Texts of all ranks in sequence, each NUL-terminated, at rank 0, for free(); else NULL. */
+char *ranks_texts(const struct bench_job *job, const char *mine);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * tune.c - the quickest algorithm of each collective, as rules for --coll @FILE.
+ * tune.c - the quickest algorithm of each collective, as rules for --coll @FILE, and costs for
+ * RAILGAUGE_COSTS in the same file (tune_costs.c).
  *
  * The candidates of a collective take the places of ways: samples of one size, in turns
  * (measure.c), over one communicator.  After a collective the transport reports whether the
@@ -12,6 +13,7 @@
 #include "bench/ranks.h"
 #include "bench/rows.h"
 #include "bench/timing.h"
+#include "bench/tune_costs.h"
 #include "bench/ways.h"
 
 #include <errno.h>
@@ -119,7 +121,7 @@ static void head_write(const struct bench_job *job, FILE *rules)
 
 	describe_fabric(job, fabric, sizeof(fabric));
 	strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S UTC", gmtime_r(&now, &utc));
-	fprintf(rules, "# Made by %s, %s: for --coll @FILE\n", rg_program(), date);
+	fprintf(rules, "# Made by %s, %s: for --coll @FILE, --costs FILE\n", rg_program(), date);
 	fprintf(rules, "# fabric: %s\n", fabric);
 	fprintf(rules, "# %d ranks on %d node%s%s, over %s\n", job->b.size, job->where.node_count,
 		job->where.node_count == 1 ? "" : "s",
@@ -268,6 +270,8 @@ int tune_run(struct bench_job *job)
 	for (const struct opt_choice *c = tune->collectives; c->name; c++)
 		if (is_wanted(tune->only, c->value))
 			collective_run(job, c, rules);
+	if (!tune->only->count)
+		tune_costs(job, rules);
 	if (rules) {
 		failed = fclose(rules) != 0;
 		failed = failed || (out_path(job) && out_write(out_path(job), text));

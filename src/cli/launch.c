@@ -94,20 +94,27 @@ static bool child_prepare(const struct cli_launch *l)
 	       dup2(log, 2) == 2;
 }
 
-/* Replace the child by the launcher: its words, then the program's words. */
+/* Replace the child by the launcher. */
 static void become(const struct cli_launch *l)
 {
-	char *words = cli_launcher_text(l->launcher, l->ranks), *rest = words, *word;
+	if (!child_prepare(l))
+		_exit(126);
+	_exit(cli_become(l->launcher, l->ranks, l->argv) == -ENOMEM ? 126 : 127);
+}
+
+int cli_become(const char *launcher, int ranks, const char *const *program)
+{
+	char *words = cli_launcher_text(launcher, ranks), *rest = words, *word;
 	const char *argv[WORDS_MAX + 1];
 	int count = 0;
 
-	if (!words || !child_prepare(l))
-		_exit(126);
+	if (!words)
+		return -ENOMEM;
 	while ((word = strsep(&rest, " ")) && count < WORDS_MAX / 2)
 		if (*word)
 			argv[count++] = word;
-	for (int i = 0; l->argv[i] && count < WORDS_MAX; i++)
-		argv[count++] = l->argv[i];
+	for (int i = 0; program[i] && count < WORDS_MAX; i++)
+		argv[count++] = program[i];
 	argv[count] = NULL;
 	/*
 	 * Open MPI refuses more ranks than cores; versions 4 and 5 have different variables for it.
@@ -115,7 +122,9 @@ static void become(const struct cli_launch *l)
 	setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
 	setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 0);
 	execvp(argv[0], (char *const *)argv);
-	_exit(127);
+	count = -errno;
+	free(words);
+	return count;
 }
 
 static bool is_stopped(const struct cli_launch *l)

@@ -26,6 +26,8 @@ int cli_suite_find(const char *name, char *path, size_t size);
 int cli_suite_find_in(const char *dir, const char *name, char *path, size_t size);
 /* The launcher's words, with the number of ranks; NULL: no memory; free() it. */
 char *cli_launcher_text(const char *launcher, int ranks);
+/* Replace this process by the launcher: its words, then the program's.  Returns -errno, if at all. */
+int cli_become(const char *launcher, int ranks, const char *const *program);
 /*
  * Run the launcher to its end.  Returns its exit code (127: the command does not exist), 128 +
  * signal, -ETIMEDOUT (it was ended), -EINTR (it was ended because of a stop) or another -errno.

@@ -20,6 +20,7 @@ src_cli_railgauge_CPPFLAGS = $(AM_CPPFLAGS) -DRG_LIBDIR='"$(libdir)"' \
 	-DRG_BINDIR='"$(bindir)"' -DRG_MPIRUN='"$(MPIRUN)"' \
 	-DRG_PKGLIBEXECDIR='"$(pkglibexecdir)"'
 src_cli_railgauge_LDADD = librg-topo.la librg-report.la librg-cmdline.la librg-railmpi-rows.la
+src_cli_railgauge_SOURCES += src/cli/tune.c src/cli/tune.h
 # railgauge sbatch
 src_cli_railgauge_SOURCES += src/cli/batch_launcher.c src/cli/batch_launcher.h src/cli/batch_script.c \
 	src/cli/batch_script.h src/cli/sbatch.c src/cli/sbatch.h

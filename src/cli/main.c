@@ -15,6 +15,7 @@
 #include "cli/sbatch.h"
 #include "cli/show.h"
 #include "cli/topo.h"
+#include "cli/tune.h"
 #include "util/err.h"
 #include "util/text.h"
 
@@ -29,6 +30,7 @@ static const struct cli_command commands[] = {
 	{ "sbatch", "print a batch script for Slurm that runs a campaign", cli_sbatch },
 	{ "show", "print the medians of result files as a table, CSV or LaTeX", cli_show },
 	{ "topo", "show rails, the devices near them and their limits, of one node or a job's", cli_topo },
+	{ "tune", "measure collectives and costs within a host, and save the table", cli_tune },
 	{ NULL },
 };
 

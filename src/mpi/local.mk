@@ -34,7 +34,7 @@ railmpi_sources = \
 	src/mpi/type/strides_copy.c src/mpi/type/strides_copy.h \
 	src/mpi/watch/call_count.c src/mpi/watch/call_count.h src/mpi/watch/call_table.c \
 	src/mpi/watch/call_table.h src/mpi/watch/call_time.c src/mpi/watch/call_time.h src/mpi/watch/dump.c \
-	src/mpi/watch/dump.h src/mpi/watch/ledger.c \
+	src/mpi/watch/dump.h src/mpi/watch/ledger.c src/mpi/watch/learned.c src/mpi/watch/learned.h \
 	src/mpi/watch/sizes.c src/mpi/watch/sizes.h src/mpi/watch/timed_calls.h src/mpi/watch/tell.c src/mpi/watch/tell.h src/mpi/watch/trace.c src/mpi/watch/trace.h
 # What stays native, from the list that the tests hold against the libraries' functions.
 BUILT_SOURCES += src/mpi/abi/calls_list.h

@@ -193,6 +193,10 @@ bool railmpi_counter_is_retry(const char *name);
  * are no more.
  */
 bool railmpi_learned(unsigned cell, struct rail_learned *out);
+/* rail_learned_text, rail_processor of librail. */
+enum { RAILMPI_LEARNED_TEXT = 320 };
+void railmpi_learned_text(const struct rail_learned *cell, char *text, size_t size);
+void railmpi_processor(char *name, size_t size);
 
 /* Is this the error of a rank that is lost?  The transport has reported it on stderr. */
 bool railmpi_error_is_lost(int error);

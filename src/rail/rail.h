@@ -139,6 +139,7 @@ struct rail_settings {
 	int bind;		/* enum rail_bind */
 	int intranode;		/* enum rail_intranode */
 	int registration;	/* enum rail_registration */
+	const char *costs;	/* file of costs instead of learning, as rg_tune writes it; NULL: none */
 	bool map_buffers;	/* peers map receive buffers that are used again (software HCA) */
 	/* The configuration of every port. */
 	const char *gid_index;	/* "3", "mlx5_0:1=3"; NULL or "auto": chosen by network and type */
@@ -345,6 +346,11 @@ bool rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out);
 uint64_t rail_striped_bytes(const struct rail_ctx *ctx);
 /* Cell number 0, 1, ... of what this process has learned so far.  False: there are no more. */
 bool rail_learned(const struct rail_ctx *ctx, unsigned cell, struct rail_learned *out);
+/* A cell in a line: TABLE PLACE LOAD BYTES SCHEME NAME=COST..., costs in nanoseconds. */
+enum { RAIL_LEARNED_TEXT = 320 };
+void rail_learned_text(const struct rail_learned *cell, char *text, size_t size);
+/* The name of the processor, of which costs are. */
+void rail_processor(char *name, size_t size);
 
 /*
  * The state of the port now: enum ibv_port_state, IBV_PORT_ACTIVE is 4; 0: it cannot be read.

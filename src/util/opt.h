@@ -32,7 +32,7 @@ enum opt_type {
 	OPT_CHOICE,	/* int: one of choices */
 	/*
 	 * struct opt_list: choices with commas between, none twice, in order.  With `settings` a choice
-	 * may have ",name=value" behind it; the list keeps pointers into the text, as OPT_TEXT does.
+	 * may have ",name=value" after it; the list keeps pointers into the text, as OPT_TEXT does.
 	 */
 	OPT_CHOICES,
 	/*

@@ -8,7 +8,7 @@ tuned() {
 }
 has_rules() {
 	[ "$(grep -c " $1 0 [a-z-]*$" "$table")" -eq 4 ] &&
-		[ "$(grep -cv '^#' "$table")" -eq "$(grep -c "^[a-z]* $1 [0-9.]*[KMG]* [a-z-]*$" "$table")" ]
+		[ "$(grep -cv '^#\|^cost\|^cell' "$table")" -eq "$(grep -c "^[a-z]* $1 [0-9.]*[KMG]* [a-z-]*$" "$table")" ]
 }
 
 for np in 2 3; do

@@ -95,3 +95,7 @@ tests_rail_test_peer_failure_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_refused_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 dist_check_SCRIPTS += tests/rail/test_exports
 TESTS += tests/rail/test_exports
+check_PROGRAMS += tests/fuzz/fuzz_costs
+TESTS += tests/fuzz/fuzz_costs
+tests_fuzz_fuzz_costs_SOURCES = tests/fuzz/fuzz_costs.c tests/fuzz/driver.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_costs_LDADD = librail-core.la

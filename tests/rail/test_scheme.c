@@ -140,9 +140,10 @@ static void learn(struct world *w)
 	for (unsigned c = 0; c < SCHEME_CLASSES; c++) {
 		uint64_t bytes = SCHEME_FIRST_BYTES << c;
 
-		windows(w, bytes, 32, 90);
-		for (int i = 0; i < 400; i++)
+		for (int i = 0; i < 400 || !rail_scheme_cell(&w->schemes, bytes, LOAD_ALONE)->settled; i++)
 			message(w, bytes, LOAD_ALONE);
+		for (int i = 0; i < 20 || !rail_scheme_cell(&w->schemes, bytes, LOAD_QUEUED)->settled; i++)
+			windows(w, bytes, 32, 1);
 	}
 }
 
@@ -344,7 +345,7 @@ static void virtual_clock(void **state)
 		for (unsigned c = 0; c < SCHEME_CLASSES; c++) {
 			struct rail_scheme_cell *cell = &schemes.cell[load][c];
 
-			for (int i = 0; i < 1000; i++) {
+			for (int i = 0; i < 2000; i++) {
 				rail_scheme_take(&schemes, cell, 1);
 				rail_scheme_done(&schemes, cell, 1);
 			}

@@ -97,6 +97,17 @@ static bool is_text(const char *line)
 	return true;
 }
 
+/* Lines for --costs, which librail reads. */
+static bool is_of_costs(const char *line)
+{
+	static const char *const words[] = { "costs ", "cell ", "costs-end " };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (strncmp(line, words[i], strlen(words[i])) == 0)
+			return true;
+	return false;
+}
+
 static int line_parse(const struct file_line *at, char *line, struct coll_rules *rules)
 {
 	char *word[WORDS + 1], *rest = NULL;
@@ -104,6 +115,8 @@ static int line_parse(const struct file_line *at, char *line, struct coll_rules 
 
 	if (!is_text(line))
 		return file_refuse(at, "a byte that is no text%s", accepted);
+	if (is_of_costs(line))
+		return 0;
 	line[strcspn(line, "#")] = '\0';
 	for (char *w = strtok_r(line, " \t\r", &rest); w && words <= WORDS;
 	     w = strtok_r(NULL, " \t\r", &rest))

@@ -19,6 +19,7 @@
 #include "mpi/job/progress.h"
 #include "mpi/watch/call_count.h"
 #include "mpi/watch/call_time.h"
+#include "mpi/watch/learned.h"
 #include "mpi/watch/sizes.h"
 #include "rail/rail.h"
 #include "util/err.h"
@@ -204,8 +205,8 @@ static void rest_print(FILE *f)
 	fprintf(f, "\n");
 }
 
-/* least, most: call_time_part of the ranks. */
-static void all_print(const struct sums *s, uint64_t least, uint64_t most)
+/* least, most: call_time_part of the ranks.  learned: lines, or NULL. */
+static void all_print(const struct sums *s, uint64_t least, uint64_t most, const char *learned)
 {
 	size_t length = 0, at = 0;
 	char *text = NULL;
@@ -221,6 +222,7 @@ static void all_print(const struct sums *s, uint64_t least, uint64_t most)
 	sizes_print(f, &s->sizes);
 	call_time_print(f, &s->times, layer.world_size, least, most);
 	mapped_print(f, s);
+	fputs(learned ? learned : "", f);
 	progress_print(f, s);
 	rest_print(f);
 	fclose(f);
@@ -233,6 +235,7 @@ void call_table_end(bool together)
 {
 	static struct sums mine, all;
 	uint64_t part[2], most[2] = { 0, 0 };
+	char *learned;
 
 	if (!calls_counted)
 		return;
@@ -253,6 +256,8 @@ void call_table_end(bool together)
 	native.Reduce(&mine, &all, sizeof(mine) / sizeof(uint64_t), MPI_UINT64_T, MPI_SUM, 0,
 		      MPI_COMM_WORLD);
 	native.Reduce(part, most, 2, MPI_UINT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
+	learned = learned_gather();
 	if (layer.world_rank == 0)
-		all_print(&all, UINT64_MAX - most[1], most[0]);
+		all_print(&all, UINT64_MAX - most[1], most[0], learned);
+	free(learned);
 }

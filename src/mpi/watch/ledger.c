@@ -67,3 +67,13 @@ bool railmpi_learned(unsigned cell, struct rail_learned *out)
 {
 	return layer.rails && rail_learned(layer.rails, cell, out);
 }
+
+void railmpi_learned_text(const struct rail_learned *cell, char *text, size_t size)
+{
+	rail_learned_text(cell, text, size);
+}
+
+void railmpi_processor(char *name, size_t size)
+{
+	rail_processor(name, size);
+}

@@ -19,13 +19,13 @@ static const struct plan {
 	[LOAD_ALONE] = { .batch = 1, .least = 1, .first_pass = 3, .pass = 1, .visit = 2,
 			 .samples = 12, .most = SCHEME_SAMPLES },
 	[LOAD_QUEUED] = { .glance = 2, .batch = 64, .least = 8, .first_pass = 2, .pass = 2, .visit = 1,
-			  .samples = 4, .most = 12 },
+			  .samples = 6, .most = 16 },
 };
 
-/* A scheme drops out early where its best sample is so much above the best of all, percent. */
+/* A scheme drops out early where its best sample is so much above the best scheme's cost, percent. */
 enum {
-	DROP_FEW = 2, DROP_FEW_PERCENT = 200,
-	DROP_SOME = 4, DROP_SOME_PERCENT = 120,
+	DROP_FEW = 3, DROP_FEW_PERCENT = 200,
+	DROP_SOME = 6, DROP_SOME_PERCENT = 120,
 };
 
 /* Debt: messages as many as are taken for granted at first, and part of all messages' time. */
@@ -93,7 +93,7 @@ static bool is_racing(const struct rail_scheme_cell *cell, int scheme)
 
 /* ---- Costs --------------------------------------------------------------- */
 
-/* Samples are kept in order, so of up to four the first quartile is the best. */
+/* Samples are kept in order. */
 static uint32_t quartile(const struct rail_scheme_cell *cell, int scheme, unsigned fourths)
 {
 	unsigned n = cell->samples[scheme];
@@ -101,14 +101,17 @@ static uint32_t quartile(const struct rail_scheme_cell *cell, int scheme, unsign
 	return n ? cell->sample_ns[scheme][(n - 1) * fourths / 4] : 0;
 }
 
-/* A mean of many varies less than any one; disturbances only add time, so it leaves more above out. */
+/*
+ * A mean of many varies less than any one; most disturbances add time, so it leaves more above out.  Of
+ * few samples the lower median.
+ */
 static uint32_t typical(const struct rail_scheme_cell *cell, int scheme)
 {
 	const unsigned n = cell->samples[scheme], first = n / 8, end = n * 5 / 8;
 	uint64_t sum = 0;
 
 	if (n < MANY_SAMPLES)
-		return quartile(cell, scheme, 1);
+		return quartile(cell, scheme, 2);
 	for (unsigned i = first; i < end; i++)
 		sum += cell->sample_ns[scheme][i];
 	return (uint32_t)(sum / (end - first));
@@ -244,8 +247,8 @@ static void drop_slow(struct rail_scheme_cell *cell, unsigned samples)
 	if (samples < DROP_FEW)
 		return;
 	for_each_racing(s, cell)
-		if (best_sample(cell, s) < best)
-			best = best_sample(cell, s);
+		if (typical(cell, s) < best)
+			best = typical(cell, s);
 	for_each_racing(s, cell)
 		if ((uint64_t)best_sample(cell, s) * 100 > best * percent)
 			cell->racing &= (uint8_t)~(1u << s);
@@ -316,7 +319,7 @@ static void visit_begin(struct rail_scheme_cell *cell)
 	cell->scheme = (uint8_t)(cell->resting ? best : next);
 	cell->passed = 0;
 	cell->begun_ns = 0;
-	cell->visit_extra_ns = cell->visit_ns = cell->visit_messages = 0;
+	cell->visit_extra_ns = cell->visit_ns = cell->visit_messages = cell->visit_done = 0;
 }
 
 /* The next scheme, or the decision when each has one sample more. */
@@ -361,7 +364,9 @@ static void batch_end(struct rail_scheme_cell *cell, const struct plan *p, uint6
 		glance_add(cell, ns);
 	else
 		sample_add(cell, ns);
-	if (glance ? cell->glances[s] == GLANCES : cell->samples[s] % p->visit == 0)
+	/* Disturbances last, so the first samples are of visits of their own. */
+	if (glance ? cell->glances[s] == GLANCES : cell->samples[s] <= DROP_FEW ||
+						   cell->samples[s] % p->visit == 0)
 		visit_end(cell, p);
 }
 
@@ -378,10 +383,11 @@ static void batch_break(struct rail_scheme_cell *cell, enum rail_load load)
 	cell->begun_ns = 0;
 }
 
-/* A visit ends before its time; its messages so far are a sample. */
+/* A visit ends before its time; its messages that have ended are a sample. */
 static void visit_cut(struct rail_scheme_cell *cell, const struct plan *p)
 {
-	sample_add(cell, cell->visit_ns / cell->visit_messages);
+	if (cell->visit_done)
+		sample_add(cell, cell->visit_ns / cell->visit_done);
 	visit_end(cell, p);
 }
 
@@ -462,6 +468,7 @@ void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cel
 	if (schemes->under_way)
 		schemes->under_way--;
 	cell->done++;
+	cell->visit_done++;
 	cell->ended_ns = now_ns;
 	if (cell->settled || !cell->took_ns || load_of(schemes, cell) != LOAD_ALONE)
 		return;

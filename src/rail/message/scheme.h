@@ -67,7 +67,7 @@ struct rail_scheme_cell {
 	uint64_t took_ns;		/* the last message, 0: its cost is unknown or counted */
 	uint64_t alone_ns;		/* its cost, unless others follow at once; 0: unknown */
 	uint32_t messages[RAIL_SCHEMES];	/* of each scheme, with a known cost */
-	uint32_t visit_messages;	/* of this visit */
+	uint32_t visit_messages, visit_done;	/* of this visit; those that have ended */
 	uint64_t visit_ns;
 	uint64_t visit_extra_ns;	/* beyond the best scheme's cost */
 };

@@ -1,4 +1,5 @@
 /* learner.c - the tables of learned choices, as one list of cells. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,10 +28,10 @@ bool rail_learned(const struct rail_ctx *ctx, unsigned cell, struct rail_learned
 	return false;
 }
 
-bool rail_learner_give(struct rail_ctx *ctx, const struct rail_learned *cell)
+int rail_learner_give(struct rail_ctx *ctx, const struct rail_learned *cell)
 {
 	for (int l = 0; l < LEARNERS; l++)
 		if (strcmp(learners[l]->table, cell->table) == 0)
-			return learners[l]->give(ctx, cell);
-	return false;
+			return learners[l]->give(ctx, cell) ? 0 : -EINVAL;
+	return 0;
 }

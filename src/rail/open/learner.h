@@ -21,7 +21,10 @@ struct rail_learner {
 	bool (*give)(struct rail_ctx *ctx, const struct rail_learned *cell);
 };
 
-/* Hand a cell to its table.  False: no table has it. */
-bool rail_learner_give(struct rail_ctx *ctx, const struct rail_learned *cell);
+/*
+ * Hand a cell to its table.  0, also for a table of another library; -EINVAL: the table has no such
+ * cell.
+ */
+int rail_learner_give(struct rail_ctx *ctx, const struct rail_learned *cell);
 
 #endif

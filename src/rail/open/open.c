@@ -23,6 +23,7 @@
 #include "rail/open/peer_gids.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/memory/memory.h"
+#include "rail/open/costs.h"
 #include "rail/open/options.h"
 #include "rail/peer/peer.h"
 #include "rail/lane/pool.h"
@@ -373,6 +374,7 @@ static void ctx_free(struct rail_ctx *ctx)
 	rail_gids_free(ctx);
 	free((char *)ctx->settings.rails);
 	free((char *)ctx->settings.soft);
+	free((char *)ctx->settings.costs);
 	free((char *)ctx->settings.pkey);
 	free((char *)ctx->settings.gid_index);
 	free((char *)ctx->cfg.fabric);
@@ -430,6 +432,7 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	/* Every copy is made, also after a failure: ctx_free frees all pointers of ctx. */
 	ok = copy_text(&ctx->settings.rails);
 	ok &= copy_text(&ctx->settings.soft);
+	ok &= copy_text(&ctx->settings.costs);
 	ok &= copy_text(&ctx->settings.pkey);
 	ok &= copy_text(&ctx->settings.gid_index);
 	ok &= copy_text(&ctx->cfg.fabric);
@@ -509,6 +512,8 @@ int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 		rc = rail_mapped_open(ctx);
 	if (!rc)
 		rc = rail_bound_find(ctx);
+	if (!rc)
+		rc = rail_costs_apply(ctx, ctx->settings.costs);
 	if (rc) {
 		ctx_free(ctx);
 		return rc;

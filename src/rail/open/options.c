@@ -7,6 +7,7 @@
 #include "util/opt.h"
 #include "rail/programs.h"
 #include "rail/rail.h"
+#include "rail/open/costs.h"
 #include "rail/open/options.h"
 #include "rail/message/rndv.h"
 #include "softhca/softhca.h"
@@ -140,6 +141,10 @@ static const struct opt options[] = {
 	{ .name = "rendezvous", .type = OPT_CHOICE, .carry = OPT_COMM, AT(rendezvous),
 	  .arg = "HOW", .standard = "auto", .choices = rendezvous,
 	  .help = "who moves the data of messages above the eager limit" },
+	{ .name = "costs", .type = OPT_TEXT, .carry = OPT_JOB, AT(costs), .arg = "FILE",
+	  .check = rail_costs_check,
+	  .help = "take measured costs, and the choices by them, from a file of railgauge tune instead "
+		  "of learning" },
 	{ .name = "completion", .type = OPT_CHOICE, .carry = OPT_COMM, AT(completion),
 	  .arg = "HOW", .standard = "immediate", .choices = completions,
 	  .help = "how a receiver learns that the writes of a message are there; control not with "

@@ -1,0 +1,86 @@
+#!/bin/sh
+# costs.sh - what is learned of costs within a host: told by --ledger and results, saved by rg_tune, taken
+# from there by RAILGAUGE_COSTS, and refused if it is damaged or another processor's.
+. "$srcdir/tests/run-lib.sh"
+table=$work/table json=$work/run.jsonl
+
+# One rank's learning takes as many messages as the machine wants, so cells may be missing here.
+launch 2 collective/rg_tune --over single -m 1K:1K -i 4 -x 1 --out "$table"
+expect "rg_tune ends well" [ $rc -eq 0 ]
+expect "its table has costs, of a processor" grep -q '^costs 1 .' "$table"
+expect "its table ends with their number" \
+	[ "$(sed -n 's/^costs-end //p' "$table")" = "$(grep -c '^cell ' "$table")" ]
+expect "it prints the same cells" \
+	[ "$(grep '^cell ' "$table")" = "$(grep '^cell ' "$out")" ]
+launch 2 collective/rg_bcast -m 8 -i 4 --coll "@$table"
+expect "--coll takes the table, too" [ $rc -eq 0 ]
+
+# The same with other cells.
+costs() {
+	{
+		echo 'bcast 0 0 chain'
+		grep '^costs 1' "$table"
+		printf '%s\n' "$@"
+		echo "costs-end $#"
+	} >"$work/costs"
+}
+costs 'cell receive host alone 16K halves read=900 halves=700' \
+	'cell receive host queued 16K turns read=900 halves=800 turns=600 # quickest' \
+	'cell receive host alone 0 read read=4000000000 halves=0' 'cell others far off 1 x x=1'
+export RAILGAUGE_COSTS="$work/costs"
+launch 2 pt2pt/rg_bw --over single --soft ideal,ports=1 -m 16K:16K -i 20 -x 1 --ledger --json "$json"
+expect "rg_bw takes costs" [ $rc -eq 0 ]
+expect "it tells what each rank was given" eval \
+	'[ "$(grep -c "^# learned by rank [01]: receive, host, queued, to 16384 bytes: turns, given (read 900 ns, halves 800 ns, turns 600 ns)$" "$out")" -eq 2 ]'
+expect "its run record has them" eval \
+	'grep "\"type\": *\"run\"" "$json" | grep -q "\"learned\": *{\"host\": *\[{\"table\": *\"receive\", *\"load\": *\"alone\", *\"bytes\": *16384, *\"scheme\": *\"halves\", *\"why\": *\"given\""'
+expect "its end record has each rank's" eval \
+	'[ "$(grep "\"type\": *\"end\"" "$json" | grep -o "\"places\"" | wc -l)" -eq 2 ]'
+launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/known_calls
+expect "exec --ledger tells them of each rank" eval \
+	'[ "$(grep -c "^  learned, rank [01]: receive host queued 16K turns read=900 halves=800 turns=600 (given by --costs)$" "$err")" -eq 2 ]'
+
+# Refused in one line, which names the variable.
+refuses() {
+	refused pt2pt/rg_bw 2 "RAILGAUGE_COSTS=.*$1" --over single -m 8
+}
+costs 'cell receive host alone 17K read read=1'
+refused pt2pt/rg_bw 2 "RAILGAUGE_COSTS.*line 3: no cell of this version" --over single -m 8
+costs 'cell receive host alone 16K turns read=1'
+refuses "line 3: scheme 'turns' has no cost"
+costs 'cell receive host alone 16K read read=1x'
+refuses "line 3: '.*' is no SCHEME=NANOSECONDS"
+costs 'cell receive host alone 16K read read=1'
+sed '$d' "$work/costs" >"$work/cut" && mv "$work/cut" "$work/costs"
+refuses "its end is missing, damaged"
+costs
+sed 's/^costs 1 /&another /' "$work/costs" >"$work/cut" && mv "$work/cut" "$work/costs"
+refuses "line 2: costs of another processor"
+sed 's/^costs 1/costs 2/' "$work/costs" >"$work/cut" && mv "$work/cut" "$work/costs"
+refuses "line 2: another version"
+echo 'bcast 0 0 chain' >"$work/costs"
+refuses "it has no costs"
+rm "$work/costs"
+refuses "cannot be read: No such file"
+launch 2 src/cli/railgauge exec --over single -- tests/mpi/known_calls
+judge_refusal railgauge 3 3 'RAILGAUGE_COSTS=.*cannot be read' "exec"
+unset RAILGAUGE_COSTS
+
+# Schemes that are asked for, as ways of one launch.
+launch 2 pt2pt/rg_bw --soft ideal,ports=1 -m 16K:16K -i 4 -x 1 -c --json "$json" --overwrite \
+	--over single,single,rendezvous=read,single,rendezvous=both,single,rendezvous=turns
+expect "each scheme is a way of one launch" [ $rc -eq 0 ]
+expect "... four rows" [ "$(grep -c '"type": *"row"' "$json")" -eq 4 ]
+expect "... with names" grep -q '"way": *"single,rendezvous=turns"' "$json"
+refused pt2pt/rg_bw 2 '--over rendezvous neither: unknown' -m 8 --over single,rendezvous=neither
+refused pt2pt/rg_bw 2 'the MPI library has no such options' -m 8 --over native,rendezvous=read
+
+# railgauge tune is the same command.
+in_turn env $([ "$RG_MPI_FLAVOR" != openmpi ] || echo OMPI_MCA_rmaps_base_oversubscribe=1) \
+	src/cli/railgauge tune --launcher "$MPIRUN -n {n}" --output "$work/tuned" -- --over single -m 1K:1K -i 4 \
+	-x 1 >"$out" 2>"$err"
+rc=$?
+expect "railgauge tune ends well" [ $rc -eq 0 ]
+expect "it saves the table" grep -q '^costs-end ' "$work/tuned"
+expect "nothing in /dev/shm" shm_is_clean
+finish
