@@ -62,7 +62,7 @@ none link=eth,gids=ip4.v2! 'no address handle can be made from its GIDs (No rout
 none link=eth,gids=ip4.v1/ip4.v2 'soft0:1 of host1 has no GID of its kind'
 
 # No GID that all hosts meet, but one for each pair of them.
-ranks=3
+ranks=4
 rails 2 link=eth,gids=ip4.v1:alt4.v1/ip6.v1:gap:ip4.v1/alt4.v1:ip6.v1
 none link=eth,gids=ip4.v1:alt4.v1/ip4.v1/alt4.v1 'no GIDs by which it reaches host'
 ranks=

@@ -155,11 +155,44 @@ static void test_srqs(void **state)
 				srqs_body, &cases[i].srqs, 0), 0);
 }
 
+/* ---- Polling ----------------------------------------------------------------- */
+
+/* Every call polls for the messages of a peer that sends; the other end may poll memory alone. */
+static void polled_body(struct job *job)
+{
+	static const size_t sizes[] = { 8, 5000 };
+	const struct traffic t = { .seed = 3, .count = 40, .sizes = sizes, .size_count = 2,
+				   .ways = traffic_ways, .way_count = 3, .window = 8 };
+	const bool *polled = job->arg;
+
+	job->rail.on_message = traffic_on_message;
+	job_connect(job);
+	traffic_run(job, &t);
+	CHECK_EQUAL(job->peer[!job->rank]->polled, polled[job->rank]);
+	CHECK_EQUAL(job->ctx->polled, polled[job->rank]);
+	job_close(job);
+}
+
+static void test_polled(void **state)
+{
+	static const struct { const char *soft; bool polled[2]; } cases[] = {
+		{ "ports=1", { true, true } },
+		{ "ports=2,order=never", { false, false } },
+		{ "ports=2,order=memory/never", { true, false } },
+		{ "ports=2,inline=none/0", { false, false } },	/* 1 cannot write a slot */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(job_run(&(struct job_config){ .soft = cases[i].soft, .on_demand = true },
+					 polled_body, (void *)cases[i].polled, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_large), cmocka_unit_test(test_count),
-		cmocka_unit_test(test_srqs),
+		cmocka_unit_test(test_srqs), cmocka_unit_test(test_polled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -173,10 +173,14 @@ static int poll_add(struct rail_ctx *ctx, struct rail_rx *rx)
 	});
 }
 
-/* Messages by SEND on the lane belong to this end; the pool gets buffers for them. */
+/*
+ * Messages by SEND on the lane belong to this end; the pool gets buffers for them.  They come in the
+ * CQ, also at a process that polls memory for those of others.
+ */
 static int rx_start(struct rail_rx *rx)
 {
 	rx->lane->rx = rx;
+	rx->lane->ctx->polled = false;
 	return rail_pool_add(rx->lane);
 }
 
