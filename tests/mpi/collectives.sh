@@ -65,13 +65,19 @@ for ports in 2 3; do
 done
 unset RAILGAUGE_SOFT
 suites="coll_suite reduce_suite"
-# As the table chooses, and the most ranks that are promised.  Open MPI's own Bruck, from 13
+# As the layer chooses, and the most ranks that are promised.  Open MPI's own Bruck, from 13
 # ranks on, spoils what has another layout when sent than when received: linear, instead.
 unset RAILGAUGE_COLL
 export OMPI_MCA_coll_tuned_use_dynamic_rules=1 OMPI_MCA_coll_tuned_alltoall_algorithm=1
 each 1
 each $most
 unset OMPI_MCA_coll_tuned_use_dynamic_rules OMPI_MCA_coll_tuned_alltoall_algorithm
+# While costs choose among algorithms, and after they have.
+suites=learn_suite
+for n in 2 3 $(more 4); do
+	each "$n"
+done
+suites="coll_suite reduce_suite"
 # What is left to the library passes as far as the library does.
 export RAILGAUGE_COLL=native
 each 2

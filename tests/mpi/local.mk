@@ -1,7 +1,7 @@
 # ---- tests/mpi: unmodified MPI programs -----------------------------------------------
 # Unmodified MPI programs: they know the library only by its info key.
 mpi_suites = tests/mpi/p2p_suite tests/mpi/type_suite tests/mpi/comm_suite tests/mpi/thread_suite \
-	tests/mpi/random_programs tests/mpi/coll_suite tests/mpi/reduce_suite tests/mpi/everybody \
+	tests/mpi/random_programs tests/mpi/coll_suite tests/mpi/learn_suite tests/mpi/reduce_suite tests/mpi/everybody \
 	tests/mpi/late_end tests/mpi/strides tests/mpi/calls_suite tests/mpi/beside_suite tests/mpi/spawn \
 	tests/mpi/known_calls tests/mpi/mapping tests/mpi/loading tests/mpi/lost tests/mpi/size_suite \
 	tests/mpi/no_memory
@@ -90,6 +90,9 @@ tests_mpi_random_programs_SOURCES = tests/mpi/random/arrivals.c tests/mpi/random
 	tests/mpi/random/types.c tests/mpi/random/wait.c
 tests_mpi_random_programs_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_random_programs_LDFLAGS = $(mpi_program_ldflags)
+tests_mpi_learn_suite_SOURCES = tests/mpi/learn_suite.c tests/mpi/suite.c tests/mpi/suite.h
+tests_mpi_learn_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
+tests_mpi_learn_suite_LDFLAGS = $(mpi_program_ldflags)
 tests_mpi_coll_suite_SOURCES = tests/mpi/coll_suite.c tests/mpi/against.c tests/mpi/against.h \
 	tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_coll_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)

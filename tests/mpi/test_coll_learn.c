@@ -290,7 +290,7 @@ static void test_machines_differ(void **state)
 	}
 }
 
-/* On a clock that stands still, and between equals, nothing changes. */
+/* On a clock that does not advance, and between equals, nothing changes. */
 static void test_ties_keep_the_table(void **state)
 {
 	struct coll_call call = call_of(1, 64 * KIB);

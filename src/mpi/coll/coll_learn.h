@@ -21,7 +21,7 @@
  *    best leave.  Lower quartiles are compared, so calls that an interrupt or a rank that came late
  *    made longer do not decide.
  *  - The algorithm of coll.c stays unless another is COLL_LEARN_MARGIN percent below it.  So ties
- *    change nothing, such as on a clock that stands still during a call.
+ *    change nothing, such as on a clock that does not advance during a call.
  *  - Reductions take only algorithms that give the same bits, see COLL_SAME_BITS: the result of a
  *    call is the same before, during and after the race.
  *  - Only blocking collectives whose number of bytes is the same on all ranks take part: not those

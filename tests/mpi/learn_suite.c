@@ -1,0 +1,158 @@
+/*
+ * learn_suite.c - the same collectives again and again, while the layer tries their algorithms and
+ * settles: every call moves the right bytes, and a sum has the same bits each time.
+ */
+#include "suite.h"
+
+enum {
+	CALLS = 240,			/* more than the layer takes to settle */
+	BLOCK = 20000,			/* bytes */
+	DOUBLES = 9000,
+};
+
+struct buffers {
+	unsigned char *in, *out;
+	double *terms, *sum, *first;
+};
+
+static void buffers_open(struct buffers *b)
+{
+	const size_t all = (size_t)suite_size * BLOCK;
+
+	b->in = malloc(all);
+	b->out = malloc(all);
+	b->terms = malloc(DOUBLES * sizeof(double));
+	b->sum = malloc(DOUBLES * sizeof(double));
+	b->first = malloc(DOUBLES * sizeof(double));
+	CHECK(b->in && b->out && b->terms && b->sum && b->first);
+	for (int i = 0; i < DOUBLES; i++)
+		b->terms[i] = 1.0 / (1 + i + suite_rank * 7919);
+}
+
+static void buffers_close(struct buffers *b)
+{
+	free(b->in);
+	free(b->out);
+	free(b->terms);
+	free(b->sum);
+	free(b->first);
+}
+
+static void spread(MPI_Comm comm, struct buffers *b, unsigned call)
+{
+	const int root = (int)call % suite_size;
+
+	suite_blank(b->out, BLOCK);
+	if (suite_rank == root)
+		suite_fill(b->out, BLOCK, root, call);
+	MPI_Bcast(b->out, BLOCK, MPI_BYTE, root, comm);
+	suite_verify(b->out, BLOCK, BLOCK, root, call);
+}
+
+static void gather(MPI_Comm comm, struct buffers *b, unsigned call)
+{
+	suite_fill(b->in, BLOCK, suite_rank, call);
+	suite_blank(b->out, (size_t)suite_size * BLOCK);
+	MPI_Allgather(b->in, BLOCK, MPI_BYTE, b->out, BLOCK, MPI_BYTE, comm);
+	for (int r = 0; r < suite_size; r++)
+		suite_verify(b->out + r * BLOCK, BLOCK, BLOCK, r, call);
+}
+
+/* The message of a rank to another is a number of both. */
+static unsigned number(unsigned call, int to)
+{
+	return call * 64 + (unsigned)to;
+}
+
+static void trade(MPI_Comm comm, struct buffers *b, unsigned call)
+{
+	for (int r = 0; r < suite_size; r++)
+		suite_fill(b->in + r * BLOCK, BLOCK, suite_rank, number(call, r));
+	suite_blank(b->out, (size_t)suite_size * BLOCK);
+	MPI_Alltoall(b->in, BLOCK, MPI_BYTE, b->out, BLOCK, MPI_BYTE, comm);
+	for (int r = 0; r < suite_size; r++)
+		suite_verify(b->out + r * BLOCK, BLOCK, BLOCK, r, number(call, suite_rank));
+}
+
+static void reduce(MPI_Comm comm, struct buffers *b, unsigned call)
+{
+	const size_t bytes = DOUBLES * sizeof(double);
+
+	MPI_Allreduce(b->terms, b->sum, DOUBLES, MPI_DOUBLE, MPI_SUM, comm);
+	if (call == 0)
+		memcpy(b->first, b->sum, bytes);
+	CHECK(!memcmp(b->first, b->sum, bytes), "other bits in call %u", call);
+}
+
+static void all(MPI_Comm comm, struct buffers *b, unsigned call)
+{
+	spread(comm, b, call);
+	gather(comm, b, call);
+	trade(comm, b, call);
+	reduce(comm, b, call);
+}
+
+static void again(MPI_Comm comm)
+{
+	struct buffers b;
+
+	buffers_open(&b);
+	for (unsigned call = 0; call < CALLS; call++)
+		all(comm, &b, call);
+	buffers_close(&b);
+}
+
+/* A duplicate begins anywhere in its parent's race; both go on in turns. */
+static void duplicates(MPI_Comm comm)
+{
+	struct buffers b;
+	MPI_Comm more;
+
+	buffers_open(&b);
+	for (unsigned call = 0; call < CALLS; call += 6) {
+		all(comm, &b, call);
+		MPI_Comm_dup(comm, &more);
+		for (unsigned i = 1; i < 6; i++)
+			all(i % 2 ? more : comm, &b, call + i);
+		MPI_Comm_free(&more);
+	}
+	buffers_close(&b);
+}
+
+/* Sizes of one class in turns, and parts of the ranks beside all of them. */
+static void sizes_in_turns(MPI_Comm comm)
+{
+	const unsigned rows = 40;
+	struct buffers b;
+	MPI_Comm part;
+
+	buffers_open(&b);
+	MPI_Comm_split(comm, suite_rank % 2, suite_rank, &part);
+	for (unsigned call = 0; call < CALLS; call++) {
+		const int bytes = BLOCK - (int)(call / 3 % rows) * 97 * (call % 2 ? 1 : 0);
+
+		suite_fill(b.in, (size_t)bytes, 0, call);
+		if (suite_rank != 0)
+			suite_blank(b.in, BLOCK);
+		MPI_Bcast(b.in, bytes, MPI_BYTE, 0, comm);
+		suite_verify(b.in, (size_t)bytes, (size_t)bytes, 0, call);
+		MPI_Allreduce(b.terms, b.sum, DOUBLES, MPI_DOUBLE, MPI_SUM, part);
+		if (call == 0)
+			memcpy(b.first, b.sum, DOUBLES * sizeof(double));
+		CHECK(!memcmp(b.first, b.sum, DOUBLES * sizeof(double)), "call %u", call);
+	}
+	MPI_Comm_free(&part);
+	buffers_close(&b);
+}
+
+static const struct suite_case cases[] = {
+	{.name = "again", .run = again, .min_ranks = 1},
+	{.name = "duplicates", .run = duplicates, .min_ranks = 1},
+	{.name = "sizes_in_turns", .run = sizes_in_turns, .min_ranks = 1},
+	{0},
+};
+
+int main(int argc, char **argv)
+{
+	return suite_main(argc, argv, MPI_THREAD_SINGLE, cases);
+}
