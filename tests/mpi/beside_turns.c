@@ -178,6 +178,7 @@ void beside_unasked(MPI_Comm comm)
 	MPI_Cart_create(comm, 1, dims, periods, 0, &line);
 	MPI_Win_fence(0, window);
 	for (int i = 0; i < LIBRARY_WAITS; i++) {
+		alarm(LIMIT_S);
 		if (library_waits[i] == wait_unlock && suite_rank == 0)
 			MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
 		wait_ibarrier(comm);

@@ -16,6 +16,7 @@ enum { HOSTS_MAX = 40, MBIT = 1000000 / 8, LINES_BYTES = 16384 };
 static struct choice_host host[HOSTS_MAX];
 static struct choice_probes found[HOSTS_MAX];
 static unsigned hosts;
+static bool with_down;
 static char lines[LINES_BYTES];
 
 /* Do packets of `from` reach `to`?  The answer is softhca_probe_code. */
@@ -118,6 +119,12 @@ static enum softhca_probe_code anywhere(unsigned a, const struct softhca_net *fr
 	return SOFTHCA_PROBE_PASSED;
 }
 
+static enum softhca_probe_code unless_down(unsigned a, const struct softhca_net *from, unsigned b,
+					   const struct softhca_net *to)
+{
+	return from->why || to->why ? SOFTHCA_PROBE_NONE : within_subnets(a, from, b, to);
+}
+
 static void probe(const struct choice *c, reach_fn *reach)
 {
 	for (unsigned h = 0; h < hosts; h++)
@@ -152,7 +159,7 @@ static void expect(reach_fn *reach, const char *spec, const char *expected)
 	char text[CHOICE_SPEC_BYTES];
 	struct choice c;
 
-	assert_int_equal(choice_begin(&c, host, hosts), 0);
+	assert_int_equal(choice_begin(&c, host, hosts, with_down), 0);
 	probe(&c, reach);
 	choice_finish(&c, found);
 	choice_spec(&c, 0, text);
@@ -168,7 +175,7 @@ static void expect_spec_of(reach_fn *reach, unsigned h, const char *spec)
 	char text[CHOICE_SPEC_BYTES];
 	struct choice c;
 
-	assert_int_equal(choice_begin(&c, host, hosts), 0);
+	assert_int_equal(choice_begin(&c, host, hosts, with_down), 0);
 	probe(&c, reach);
 	choice_finish(&c, found);
 	choice_spec(&c, h, text);
@@ -282,6 +289,33 @@ static void test_left_out_by_themselves(void **state)
 	       "no rail: wg0 10.9.0.1 (all hosts): a tunnel\n"
 	       "no rail: eth2 192.0.2.1 (all hosts): a public address; --soft net=192.0.2.0/25 names it\n"
 	       "no rail: eth1 10.0.2.2 (node1): not all hosts have an interface that reaches it\n");
+}
+
+/* A program that accuses has the rails of the hosts that are up. */
+static void test_down_is_a_port(void **state)
+{
+	hosts_make(3);
+	add_all("eth0", "10.0.1.%", 24, 1000);
+	add_all("eth1", "10.0.2.%", 24, 1000);
+	add_all("eth2", "10.0.3.%", 24, 1000);
+	named(0, "eth1")->why = SOFTHCA_NET_DOWN;
+	named(2, "eth1")->why = SOFTHCA_NET_DOWN;
+	why_all("eth2", SOFTHCA_NET_DOWN);
+	add(0, "eth3", "10.0.4.1", 24, 1000)->why = SOFTHCA_NET_DOWN;
+	add(1, "eth3", "10.0.4.2", 24, 1000);
+	with_down = true;
+	expect(unless_down, "net=10.0.1.0/24+10.0.2.0/24",
+	       "no rail: eth2 10.0.3.1 (all hosts): down, or without carrier\n"
+	       "no rail: eth3 10.0.4.1 (node0): down, or without carrier\n"
+	       "no rail: eth3 10.0.4.2 (node1): not all hosts have an interface that reaches it\n");
+	expect_spec_of(unless_down, 2, "net=10.0.1.0/24+10.0.2.0/24");
+	with_down = false;
+	expect(unless_down, "net=10.0.1.0/24",
+	       "no rail: eth1 10.0.2.1 (node0 and 1 more): down, or without carrier\n"
+	       "no rail: eth2 10.0.3.1 (all hosts): down, or without carrier\n"
+	       "no rail: eth3 10.0.4.1 (node0): down, or without carrier\n"
+	       "no rail: eth1 10.0.2.2 (node1): not all hosts have an interface that reaches it\n"
+	       "no rail: eth3 10.0.4.2 (node1): not all hosts have an interface that reaches it\n");
 }
 
 static void test_other_names(void **state)
@@ -533,7 +567,7 @@ static void test_full_tables(void **state)
 				add(h, name, address, 24, 1000);
 			}
 	}
-	assert_int_equal(choice_begin(&c, host, hosts), 0);
+	assert_int_equal(choice_begin(&c, host, hosts, with_down), 0);
 	assert_int_equal(c.columns, SOFTHCA_NETS_MAX / 2);
 	probe(&c, anywhere);
 	choice_finish(&c, found);
@@ -555,6 +589,7 @@ int main(void)
 		cmocka_unit_test(test_best_rate_is_a_rails),
 		cmocka_unit_test(test_vlan),
 		cmocka_unit_test(test_left_out_by_themselves),
+		cmocka_unit_test(test_down_is_a_port),
 		cmocka_unit_test(test_other_names),
 		cmocka_unit_test(test_one_subnet),
 		cmocka_unit_test(test_ipv6),

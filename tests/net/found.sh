@@ -89,7 +89,7 @@ done
 # What is named, is taken.
 launch 3 src/cli/railgauge exec --soft net=192.0.2.0/24 -- tests/net/hello
 expect "a public network that is named" [ "$rc" -eq 0 ]
-expect "nothing is left out that was named" eval '! grep -q "rail" "$err"'
+expect "nothing is left out that was named" eval '! grep -q "no rail: " "$err"'
 
 # ---- What is stacked, and tunnels --------------------------------------------------------------
 if on login ip link add gone type vxlan id 7 dstport 4789 remote 10.0.0.1 2>/dev/null &&

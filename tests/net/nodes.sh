@@ -41,6 +41,12 @@ expect "a rail that is down: accused" \
 	grep -qx 'cable or port: host1 soft0:2, missing or down at the start' "$out"
 expect "a rail that is down: no fewer rails for the others" \
 	[ "$(grep -c '"type":"row".*"way":"single:1".*"state":"ok"' "$work/a.jsonl")" -gt 0 ]
+# The management network is the first rail.
+launch 3 pt2pt/rg_pairs -m 64K -W 4 --patience 1000000 --rounds 3 --slow 50 --json "$work/b.jsonl"
+expect "found by themselves, one is down: accused" \
+	grep -qx 'cable or port: host1 soft0:3, missing or down at the start' "$out"
+expect "found by themselves, one is down: no fewer rails for the others" \
+	[ "$(grep -c '"type":"row".*"way":"single:2".*"state":"ok"' "$work/b.jsonl")" -gt 0 ]
 launch 3 "$railgauge" check --soft net=eth0+eth1 --rules "$work/rules"
 expect "a rail that is down: the rules" eval '[ "$rc" -eq 1 ] || loses_exit_codes'
 expect "a rail that is down: the verdict" \

@@ -298,6 +298,41 @@ static void test_noise(void **state)
 }
 
 /*
+ * Both directions of rails of 1000 and 250 Mbit/s: now and then a period of the slow rail shows any
+ * rate, since its acknowledgements waited.  Shares never return to even ones.
+ */
+static void test_wild_periods(void **state)
+{
+	enum { BYTES = 4 << 20 };
+	struct world w = world_make(2, 0, (const double[]){ 0.12, 0.03 });
+	uint64_t dice = 1;
+
+	(void)state;
+	start(&w, even);
+	for (int i = 0; i < 1000; i++) {
+		static const double rate[] = { 0.12, 0.03 };
+		double at[2];
+		uint8_t weight[RAIL_MAX];
+
+		for (int r = 0; r < 2; r++) {
+			double times = i % 7 ? 1 : 0.2 + 19 * random_of(&dice);
+
+			at[r] = (double)w.now_ns + BYTES / (rate[r] * times);
+			rail_estimate_posted(&w.estimate, r, w.now_ns);
+		}
+		for (int k = 0; k < 2; k++) {
+			int r = k ^ (at[1] < at[0]);
+
+			rail_estimate_done(&w.estimate, r, (uint64_t)at[r], 100, BYTES);
+			w.now_ns = (uint64_t)at[r];
+		}
+		rail_estimate_weights(&w.estimate, weight);
+		if (i >= 10 && weight[1] > RAIL_SHARE_MAX / 2)
+			fail_msg("shares are %u:%u after message %d", weight[0], weight[1], i);
+	}
+}
+
+/*
  * Acknowledgements that wait for the other direction's data come in bunches, with no poll
  * late: shares stay near the right ones all the time, not on average only.
  */
@@ -344,6 +379,7 @@ int main(void)
 		cmocka_unit_test(test_rare_looks),
 		cmocka_unit_test(test_eight),
 		cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_wild_periods),
 		cmocka_unit_test(test_bunches),
 	};
 

@@ -8,11 +8,17 @@ SOFTHCA_EXPOSE=1
 SOFTHCA_FABRIC=tsan.$$
 export SOFTHCA_EXPOSE SOFTHCA_FABRIC
 
+# share N: of the conformance list; all with RG_LONG.
+share() {
+	[ -n "${RG_LONG-}" ] || echo "--share $1 --seed ${RG_SEED:-1}"
+}
+
 for spec in ideal rate=1GB/s,latency=5us; do
 	check tests/softhca/threads 5000 $spec
 	SOFTHCA_SPEC=$spec
 	export SOFTHCA_SPEC
-	check tests/conformance/conformance --except longest	# 2 GiB in one message
+	# shellcheck disable=SC2046 # words are meant, here and below
+	check tests/conformance/conformance --except longest $(share 2)	# 2 GiB in one message
 done
 unset SOFTHCA_SPEC
 # Two members in one process: each structure that processes share (src/softhca/ORDER.md).  Some minutes.
@@ -34,9 +40,8 @@ race:^hca_remote_atomic$
 END
 (
 	TSAN_OPTIONS=$TSAN_OPTIONS:history_size=7:suppressions=$PWD/suppressions
-	# shellcheck disable=SC2046 # words are meant
-	SOFTHCA_LINK=tcp SOFTHCA_SPEC=net=lo check tests/conformance/conformance --except longest \
-		$([ -n "${RG_LONG-}" ] || echo "--share 6 --seed ${RG_SEED:-1}")
+	# shellcheck disable=SC2046
+	SOFTHCA_LINK=tcp SOFTHCA_SPEC=net=lo check tests/conformance/conformance --except longest $(share 6)
 	exit $failed
 ) || failed=1
 for mode in mapped copied bounced; do

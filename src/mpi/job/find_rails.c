@@ -26,6 +26,7 @@
 struct whereabouts {
 	uint8_t host[16];		/* zero: unknown */
 	uint64_t job;			/* rank 0's is the job's */
+	uint64_t with_down;		/* SOFTHCA_NET_DOWN=port; rank 0's is the job's */
 };
 
 struct finder {
@@ -54,10 +55,17 @@ static bool is_leader(const struct finder *f)
 
 /* ---- Hosts --------------------------------------------------------------- */
 
+static bool is_down_a_port(void)
+{
+	const char *text = getenv("SOFTHCA_NET_DOWN");
+
+	return text && strcmp(text, "port") == 0;
+}
+
 static int hosts_meet(struct finder *f)
 {
 	const size_t ranks = (size_t)layer.world_size;
-	struct whereabouts mine = { .job = rg_random() };
+	struct whereabouts mine = { .job = rg_random(), .with_down = is_down_a_port() };
 
 	f->rank = calloc(ranks, sizeof(*f->rank));
 	f->leader = calloc(ranks, sizeof(*f->leader));
@@ -125,13 +133,15 @@ static void calls_begin(struct finder *f, unsigned step)
 {
 	struct choice_probes *found = &f->found[f->mine];
 	const struct choice *c = &f->choice;
-	const struct choice_host *peer = &f->host[choice_peer(c, f->mine, step)];
-	const uint8_t *own_rest = c->rest[f->mine], *its_rest = c->rest[peer - f->host];
+	const unsigned other = choice_peer(c, f->mine, step);
+	const struct choice_host *peer = &f->host[other];
+	const uint8_t *own_rest = c->rest[f->mine], *its_rest = c->rest[other];
 
 	for (unsigned k = 0; k < c->columns; k++)
-		softhca_probe_call(f->probe, c->column[k].at[f->mine],
-				   &peer->net[c->column[k].at[peer - f->host]], peer->id,
-				   &found->column[step][k]);
+		if (choice_column_is_up(c, k, f->mine) && choice_column_is_up(c, k, other))
+			softhca_probe_call(f->probe, c->column[k].at[f->mine],
+					   &peer->net[c->column[k].at[other]], peer->id,
+					   &found->column[step][k]);
 	for (unsigned i = 0; c->has_rest && i < CHOICE_REST && own_rest[i] != CHOICE_NONE; i++)
 		for (unsigned k = 0; k < CHOICE_REST && its_rest[k] != CHOICE_NONE; k++)
 			softhca_probe_call(f->probe, own_rest[i], &peer->net[its_rest[k]], peer->id,
@@ -210,7 +220,7 @@ static int finder_run(struct finder *f, const char **soft)
 	if (is_leader(f))
 		host_fill(f);
 	parts_gather(f, f->host, sizeof(*f->host));
-	if (!all_are(choice_begin(&f->choice, f->host, f->hosts) == 0))
+	if (!all_are(choice_begin(&f->choice, f->host, f->hosts, f->rank[0].with_down) == 0))
 		return -ENOMEM;
 	probe_all(f);
 	parts_gather(f, f->found, sizeof(*f->found));

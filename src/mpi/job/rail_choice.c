@@ -233,7 +233,42 @@ static void rest_collect(struct choice *c)
 	}
 }
 
-int choice_begin(struct choice *c, const struct choice_host *host, unsigned hosts)
+/* ---- Interfaces that are down -------------------------------------------- */
+
+static bool is_up_in(const struct choice *c, const struct softhca_net *subnet)
+{
+	for (unsigned h = 0; h < c->hosts; h++)
+		for (unsigned i = 0; i < c->host[h].count; i++)
+			if (is_free(c, h, i) && !net_at(c, h, i)->why &&
+			    share_subnet(net_at(c, h, i), subnet))
+				return true;
+	return false;
+}
+
+/* An interface that is down joins the columns of its subnet, if another host is up there. */
+static void down_join(struct choice *c)
+{
+	for (unsigned h = 0; h < c->hosts; h++)
+		for (unsigned i = 0; i < c->host[h].count; i++)
+			if (net_at(c, h, i)->why == SOFTHCA_NET_DOWN && is_up_in(c, net_at(c, h, i)))
+				c->left[h][i].why = CHOICE_ALONE;
+}
+
+/* What has joined no column is left out as down. */
+static void down_leave(struct choice *c)
+{
+	for (unsigned h = 0; h < c->hosts; h++)
+		for (unsigned i = 0; i < c->host[h].count; i++)
+			if (is_free(c, h, i) && net_at(c, h, i)->why)
+				c->left[h][i].why = CHOICE_UNUSABLE;
+}
+
+bool choice_column_is_up(const struct choice *c, unsigned column, unsigned host)
+{
+	return !column_net(c, column, host)->why;
+}
+
+int choice_begin(struct choice *c, const struct choice_host *host, unsigned hosts, bool with_down)
 {
 	int rc;
 
@@ -253,11 +288,15 @@ int choice_begin(struct choice *c, const struct choice_host *host, unsigned host
 				.host = h,
 			};
 	rc = twins_find(c);
+	if (!rc && with_down)
+		down_join(c);
 	if (!rc)
 		rc = columns_of_subnets(c);
-	if (!rc)
-		rest_collect(c);
-	return rc;
+	if (rc)
+		return rc;
+	down_leave(c);
+	rest_collect(c);
+	return 0;
 }
 
 void choice_end(struct choice *c)
@@ -368,10 +407,12 @@ static void check_probes(struct choice *c, const struct choice_probes *probes, u
 	for (unsigned h = 0; h < c->hosts; h++)
 		for (unsigned s = 0; s < c->steps; s++) {
 			const struct softhca_probed *p = &probes[h].column[s][column];
+			unsigned peer = choice_peer(c, h, s);
 
-			if (left->why || p->code == SOFTHCA_PROBE_PASSED)
+			if (left->why || p->code == SOFTHCA_PROBE_PASSED ||
+			    !choice_column_is_up(c, column, h) || !choice_column_is_up(c, column, peer))
 				continue;
-			*left = (struct choice_left){ CHOICE_UNREACHED, *p, h, choice_peer(c, h, s) };
+			*left = (struct choice_left){ CHOICE_UNREACHED, *p, h, peer };
 		}
 }
 

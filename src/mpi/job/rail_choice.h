@@ -81,8 +81,14 @@ struct choice {
 	unsigned rails, rail[CHOICE_RAILS];	/* columns, in the order of host 0's interfaces */
 };
 
-/* 0 or -ENOMEM.  `host` remains the caller's.  choice_end in either case. */
-int choice_begin(struct choice *c, const struct choice_host *host, unsigned hosts);
+/*
+ * 0 or -ENOMEM.  `host` remains the caller's.  choice_end in either case.  with_down: an interface
+ * that is down is a port of the rail that other hosts have in its subnet, for programs that accuse
+ * it; else the hosts have no such rail.
+ */
+int choice_begin(struct choice *c, const struct choice_host *host, unsigned hosts, bool with_down);
+/* Can the host's interface of a column be probed? */
+bool choice_column_is_up(const struct choice *c, unsigned column, unsigned host);
 void choice_finish(struct choice *c, const struct choice_probes *probes);
 void choice_end(struct choice *c);
 

@@ -10,6 +10,9 @@
 /* The spread before any measurement. */
 #define SPREAD 0.25
 
+/* Rails that differed do so still if their rates, over the assumed ones, differ by more than this. */
+#define STILL_DIFFERS 0.1
+
 /*
  * Is that relative difference of two means of n periods within two standard errors?
  * A standard deviation is 1.25 mean deviations; the difference has sqrt(2) of them.
@@ -19,7 +22,16 @@ static bool is_chance(double difference, double spread, double n)
 	return difference * difference * n <= 2 * 2 * 1.25 * 1.25 * 2 * spread * spread;
 }
 
-/* Do the rails differ from the assumed rates by no more than noise? */
+/* How far a period is from the estimate, 0 to 1: bunched acknowledgements may give it any rate. */
+static double deviation(double rate, double estimate)
+{
+	return rate > estimate ? 1 - estimate / rate : 1 - rate / estimate;
+}
+
+/*
+ * Do the rails differ from the assumed rates by no more than noise?  Once they differ, a noisy
+ * period is no reason to doubt it as long as the estimates differ.
+ */
 static bool as_assumed(const struct rail_estimate *e)
 {
 	double least = INFINITY, most = 0, spread = 0;
@@ -34,7 +46,8 @@ static bool as_assumed(const struct rail_estimate *e)
 		spread += rail->spread / e->rail_count;
 		periods = rail->periods < periods ? rail->periods : periods;
 	}
-	return is_chance(1 - least / most, spread, periods);
+	return is_chance(1 - least / most, spread, periods) &&
+	       !(e->differs && 1 - least / most > STILL_DIFFERS);
 }
 
 static void weights_settle(struct rail_estimate *e)
@@ -42,6 +55,7 @@ static void weights_settle(struct rail_estimate *e)
 	bool assumed = as_assumed(e);
 	double rate[RAIL_MAX], most = 0;
 
+	e->differs = !assumed;
 	for (int r = 0; r < e->rail_count; r++) {
 		rate[r] = assumed ? e->rail[r].assumed : e->rail[r].rate;
 		most = rate[r] > most ? rate[r] : most;
@@ -100,7 +114,7 @@ static void learn(struct rail_estimate_rail *r)
 	gain = gain > GAIN(RAIL_PERIODS_LATELY) ? gain : GAIN(RAIL_PERIODS_LATELY);
 	/* The first period says nothing about the variation. */
 	if (r->periods)
-		r->spread += (fabs(bytes / busy_ns / r->rate - 1) - r->spread) * gain;
+		r->spread += (deviation(bytes / busy_ns, r->rate) - r->spread) * gain;
 	carried_add(&r->lately, GAIN(RAIL_PERIODS_LATELY), bytes, busy_ns);
 	carried_add(&r->always, GAIN(RAIL_PERIODS_MAX), bytes, busy_ns);
 	r->periods += r->periods < RAIL_PERIODS_MAX;

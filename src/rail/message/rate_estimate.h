@@ -23,7 +23,8 @@
  *
  * Measurements count where they are significant: if rails differ from the assumed rates
  * by no more than two standard errors, shares are as assumed.  So equal rails are cut
- * evenly or nearly so, however noisy they are.
+ * evenly or nearly so, however noisy they are.  Rails that were found to differ are so until their
+ * estimates come within a tenth of the assumed proportion.
  *
  * Arithmetic only: the caller passes the time.
  */
@@ -54,6 +55,7 @@ struct rail_carried {
 struct rail_estimate {
 	int rail_count;
 	bool unlimited;			/* nothing to be measured: even */
+	bool differs;			/* the rails from the assumed rates, as of the last period */
 	uint32_t messages;		/* messages that were given shares */
 	uint8_t weight[RAIL_MAX];	/* shares after the last period */
 	uint64_t period_bytes;

@@ -3,8 +3,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/tcp.h>
 #include <net/if.h>
-#include <netinet/tcp.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,6 +13,8 @@
 #include "softhca/base/fd.h"
 
 enum { BACKLOG = 4096 };
+/* hca_socket_bound_unsent: a refill takes time, too; beyond the kernel's own bound none is needed. */
+enum { UNSENT_LEAST = 1 << 16, UNSENT_MOST = 1 << 24 };
 
 /* ---- Addresses ------------------------------ */
 
@@ -250,6 +252,20 @@ int hca_socket_connect(const struct sockaddr_storage *to, const struct sockaddr_
 		return close_with(s, -rc);
 	*fd = s;
 	return rc;
+}
+
+void hca_socket_bound_unsent(int fd, uint64_t ns)
+{
+	struct tcp_info info = { .tcpi_state = 0 };
+	socklen_t length = sizeof(info);
+	uint64_t bytes;
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) || !info.tcpi_delivery_rate)
+		return;
+	bytes = (uint64_t)((double)info.tcpi_delivery_rate * (double)ns / 1e9);
+	if (bytes < UNSENT_LEAST)
+		bytes = UNSENT_LEAST;
+	option_set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, bytes < UNSENT_MOST ? (int)bytes : UNSENT_MOST);
 }
 
 ssize_t hca_socket_fill(int fd, unsigned char *to, size_t most, size_t *have)

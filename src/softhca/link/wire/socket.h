@@ -38,6 +38,11 @@ int hca_socket_raise(int fd);
  */
 void hca_socket_room(int fd, int bytes);
 /*
+ * Bound what the kernel takes before it can be sent to what the connection carries in so many
+ * nanoseconds: later bytes of the program wait for these.
+ */
+void hca_socket_bound_unsent(int fd, uint64_t ns);
+/*
  * Descriptors of hca_socket_* are this process's alone: a child of fork closes all of them, whatever
  * other threads of its parent were doing.
  */

@@ -31,6 +31,7 @@ struct hca_stream {
 	bool ended;			/* the peer sends no more, perhaps: epoll has told */
 	bool drained;			/* the last read found less than there was room for */
 	uint64_t flushed_ns;		/* the last time that bytes left */
+	uint64_t bound_ns;		/* the next time to bound what the kernel takes ahead */
 	uint64_t out_total, in_total;	/* bytes so far */
 
 	unsigned char *out;		/* bytes [out_at, out_end) wait */
