@@ -32,11 +32,13 @@ static const struct machine machines[] = {
 
 enum { MACHINES = sizeof(machines) / sizeof(*machines) };
 
-static double cost(const struct machine *m, bool eager, double bytes, bool in_row)
+static double cost(const struct machine *m, bool eager, double bytes, const struct rail_row *row)
 {
+	const bool alone = rail_row_is_alone(row);
+
 	if (eager)
-		return m->eager + bytes / m->ring_rate * (in_row ? 1 : 2);
-	return (in_row ? m->offer_row : m->offer) + bytes / m->kernel_rate;
+		return m->eager + bytes / m->ring_rate * (alone ? 2 : 1);
+	return (alone ? m->offer : m->offer_row) + bytes / m->kernel_rate;
 }
 
 struct world {
@@ -88,7 +90,7 @@ static bool message(struct world *w, uint64_t bytes)
 	learn_ends(w, w->sent_ns);
 	if (!rail_eager_is_settled(&w->choice, cell))
 		step = rail_eager_take(&w->choice, cell, w->row.place, (uint64_t)w->sent_ns);
-	w->done_ns = begin + cost(w->machine, step.eager, (double)bytes, !rail_row_is_alone(&w->row)) *
+	w->done_ns = begin + cost(w->machine, step.eager, (double)bytes, &w->row) *
 				     (1 + w->noise * random_of(&w->dice));
 	if (w->bad && ++w->messages % w->bad == 0)
 		w->done_ns += w->messages % 31 ? 10e3 : 5e6;
@@ -183,7 +185,7 @@ static void without_reason(void **state)
 	assert_int_equal(w.choice.cell[EAGER_IN_ROW][0].scheme, EAGER_OFFERED);
 
 	w = world_make(&machines[2], 1);
-	rows(&w, 16 * KIB, 9, 1000);
+	rows(&w, 16 * KIB, 7, 1000);
 	assert_false(w.choice.cell[EAGER_IN_ROW][0].settled);
 	assert_int_equal(w.choice.cell[EAGER_IN_ROW][0].scheme, EAGER_OFFERED);
 	for (int i = 0; i < 1000; i++)
@@ -192,13 +194,59 @@ static void without_reason(void **state)
 	assert_int_equal(w.choice.cell[EAGER_ALONE][0].scheme, EAGER_OFFERED);
 }
 
+/* Samples of eager messages never end: offers stay. */
+static void without_end(void **state)
+{
+	struct world w = world_make(&machines[2], 1);
+	struct rail_eager_cell *cell = &w.choice.cell[EAGER_ALONE][0];
+
+	(void)state;
+	for (int i = 0; i < 400 && !cell->settled; i++) {
+		message(&w, 16 * KIB);
+		if (cell->scheme == EAGER_SENT)
+			w.told_ns = 0;
+		answer(&w);
+	}
+	assert_true(cell->settled);
+	assert_int_equal(cell->scheme, EAGER_OFFERED);
+}
+
+/* Pings are alone, windows are not; of both directions they cross. */
+static void kinds_of_rows(void **state)
+{
+	struct rail_row row = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		rail_row_step(&row, 1);
+		assert_true(rail_row_is_alone(&row));
+		assert_false(rail_row_is_crossed(&row));
+	}
+	for (int i = 0; i < 128; i++) {
+		rail_row_step(&row, i % 64 == 0);
+		assert_false(rail_row_is_crossed(&row));
+	}
+	for (int i = 0; i < 64; i++) {
+		rail_row_step(&row, i == 0);
+		assert_false(rail_row_is_alone(&row));
+	}
+	for (int i = 0; i < 256; i++) {
+		rail_row_step(&row, i % 16 == 3 ? 12 : i % 64 == 0 ? 16 : 0);
+		assert_false(rail_row_is_alone(&row));
+		assert_true(i < 32 || rail_row_is_crossed(&row));
+	}
+	for (int i = 0; i < 100; i++)
+		rail_row_step(&row, 1);
+	assert_true(rail_row_is_alone(&row));
+}
+
 /* A sender that never hears of its peer has one row for ever. */
 static void endless_row(void **state)
 {
 	struct world w = world_make(&machines[0], 1);
 
 	(void)state;
-	for (uint32_t i = 0; i < 8000; i++) {
+	for (uint32_t i = 0; i < 16000; i++) {
 		message(&w, 16 * KIB);
 		if (i % 16 == 0)	/* the ring is full: the sender waits */
 			w.sent_ns = w.done_ns > 16 * 2000 ? w.done_ns - 16 * 1500 : w.sent_ns;
@@ -231,6 +279,8 @@ int main(void)
 		cmocka_unit_test(each_machine),
 		cmocka_unit_test(bad_samples),
 		cmocka_unit_test(without_reason),
+		cmocka_unit_test(without_end),
+		cmocka_unit_test(kinds_of_rows),
 		cmocka_unit_test(endless_row),
 		cmocka_unit_test(forgotten),
 	};

@@ -26,6 +26,7 @@
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/peer/peer.h"
+#include "rail/message/rail_op.h"
 #include "rail/message/rail_record.h"
 #include "rail/lane/ring.h"
 #include "rail/lane/lane_stage.h"
@@ -264,13 +265,16 @@ static int payload_find(const struct rail_rx *rx, uint64_t word, size_t *bytes, 
 	return mark == (rx->seq ^ g->key);
 }
 
-/* The payload before this position has been taken.  Without room the sender goes without. */
+/*
+ * The payload before this position has been taken.  Without room, and between KEYS and their RTS, the
+ * sender goes without.
+ */
 static void payload_tell(struct rail_rx *rx, uint32_t end)
 {
 	static const unsigned char nothing[RAIL_SLOT_PAYLOAD];
 	struct rail_tx *tx = &rx->lane->peer->tx[LANE_SINGLE];
 
-	if (!rx->lane->peer->error && !tx->waiting.head)
+	if (!rx->lane->peer->error && !(tx->waiting.head && tx->waiting.head->stage == STAGE_RTS))
 		tx->control(tx, RECORD_TOLD, &(struct rail_header){ { end, rg_now_ns() } }, 0,
 			    nothing);
 }

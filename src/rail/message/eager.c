@@ -72,16 +72,16 @@ static struct rail_eager_step choose(struct rail_peer *peer, uint64_t bytes)
 {
 	struct rail_ctx *ctx = peer->ctx;
 	struct rail_eager_cell *cell;
-	struct rail_eager_step step = { .eager = false };
+	struct rail_eager_step step;
 
 	row_step(peer);
 	cell = rail_eager_cell(&ctx->eager_choice, bytes, &peer->row);
-	if (unlikely(peer->row.crosses)) {
+	if (rail_row_is_crossed(&peer->row)) {
 		if (ctx->eager_sample.peer == peer)
 			rail_eager_forget(&ctx->eager_choice);
-		return step;
+		return (struct rail_eager_step){ .eager = false };
 	}
-	step.eager = cell->scheme == EAGER_SENT;
+	step = (struct rail_eager_step){ .eager = cell->scheme == EAGER_SENT };
 	if (likely(rail_eager_is_settled(&ctx->eager_choice, cell)))
 		return step;
 	if (ctx->eager_sample.peer != peer)

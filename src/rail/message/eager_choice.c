@@ -5,16 +5,18 @@
 
 static const struct {
 	uint16_t seen;			/* messages before learning */
-	uint8_t pass;			/* messages before a sample: of a row, after a change of schemes */
+	uint8_t change;			/* messages after a change of schemes, which leaves other caches */
 	uint8_t visit;			/* samples before the other scheme's turn */
 	uint8_t samples;		/* of each scheme, for the decision */
 } plan[EAGER_LOADS] = {
-	[EAGER_ALONE] = { .seen = 40, .pass = 1, .visit = 3, .samples = EAGER_SAMPLES },
-	[EAGER_IN_ROW] = { .seen = 1024, .pass = 6, .visit = 1, .samples = EAGER_SAMPLES },
+	[EAGER_ALONE] = { .seen = 40, .change = 1, .visit = 3, .samples = EAGER_SAMPLES },
+	[EAGER_IN_ROW] = { .seen = 1024, .change = 64, .visit = 3, .samples = EAGER_SAMPLES },
 };
 
 enum {
-	BATCH_LEAST = 8, BATCH_MOST = 48,
+	ROW_LEAST = 8, ROW_LONG = 256,
+	BATCH_LONG = 128,		/* messages of a sample in a long row, perhaps an endless one */
+	LOST_MOST = 8,			/* samples in sequence after which eager messages are not measured */
 	LATE_MOST = 256,		/* messages after which the end of a sample is lost */
 	/* After so many samples the best one decides if it is so much above the other's, percent. */
 	DROP_SAMPLES = 6, DROP_PERCENT = 150,
@@ -25,9 +27,9 @@ void rail_eager_choice_init(struct rail_eager_choice *choice)
 	memset(choice, 0, sizeof(*choice));
 }
 
-static bool is_row(const struct rail_eager_choice *choice, const struct rail_eager_cell *cell)
+static int load_of(const struct rail_eager_choice *choice, const struct rail_eager_cell *cell)
 {
-	return cell >= choice->cell[EAGER_IN_ROW];
+	return (int)((cell - choice->cell[0]) / EAGER_CLASSES);
 }
 
 /* ---- Costs --------------------------------------------------------------- */
@@ -83,19 +85,26 @@ static void compare(struct rail_eager_cell *cell, unsigned samples)
 
 /* ---- Samples -------------------------------------------------------------- */
 
+/* Whose samples never end stays with offers. */
 void rail_eager_forget(struct rail_eager_choice *choice)
 {
+	struct rail_eager_cell *cell = choice->measured;
+
 	choice->measured = NULL;
+	if (cell && !cell->settled && cell->scheme == EAGER_SENT && ++cell->lost == LOST_MOST)
+		settle(cell, EAGER_OFFERED);
 }
 
 void rail_eager_ended(struct rail_eager_choice *choice, uint64_t now_ns)
 {
 	struct rail_eager_cell *cell = choice->measured;
-	const int load = cell && is_row(choice, cell) ? EAGER_IN_ROW : EAGER_ALONE;
+	int load;
 
 	if (!cell || choice->sent < choice->batch)
 		return;
+	load = load_of(choice, cell);
 	choice->measured = NULL;
+	cell->lost = 0;
 	sample_add(cell, (now_ns - choice->begun_ns) / choice->batch);
 	if (cell->samples[cell->scheme] % plan[load].visit)
 		return;
@@ -105,31 +114,38 @@ void rail_eager_ended(struct rail_eager_choice *choice, uint64_t now_ns)
 		compare(cell, plan[load].samples);
 }
 
-/* Messages of the sample that begins now; 0: none does. */
-static unsigned batch_of(struct rail_eager_cell *cell, bool in_row)
+/*
+ * Messages of a row's sample that begins now; 0: none does.  A whole row counts the time in which the
+ * receiver empties the ring; of a long one that is little.
+ */
+static unsigned row_batch(const struct rail_eager_cell *cell)
 {
-	const uint32_t pass = plan[in_row ? EAGER_IN_ROW : EAGER_ALONE].pass;
-	uint32_t left;
+	const uint32_t row = cell->row_before + 1;
 
-	if (!in_row && cell->passed < pass) {
+	if (cell->row > cell->row_before)
+		return cell->row >= ROW_LONG ? BATCH_LONG : 0;
+	if (row > ROW_LONG)
+		return row - cell->row > BATCH_LONG ? BATCH_LONG : 0;
+	return cell->row || row < ROW_LEAST ? 0 : row;
+}
+
+/* Messages of the sample that begins now; 0: none does. */
+static unsigned batch_of(struct rail_eager_cell *cell, int load)
+{
+	if (cell->passed < plan[load].change) {
 		cell->passed++;
 		return 0;
 	}
-	if (!in_row)
-		return 1;
-	if (cell->row < pass)
-		return 0;
-	left = cell->row_before < cell->row ? 0 : cell->row_before - cell->row + 1;
-	if (cell->row > cell->row_before)	/* longer than rows have been: perhaps endless */
-		left = cell->row > BATCH_MOST ? BATCH_MOST : 0;
-	return left < BATCH_LEAST ? 0 : left < BATCH_MOST ? left : BATCH_MOST;
+	return load == EAGER_ALONE ? 1 : row_batch(cell);
 }
 
 /* May the sample under way go on after this message? */
 static bool is_sound(struct rail_eager_choice *choice, const struct rail_eager_cell *cell,
 		     bool new_row)
 {
-	if (choice->measured != cell || !is_row(choice, cell))
+	const int load = load_of(choice, cell);
+
+	if (choice->measured != cell || load == EAGER_ALONE)
 		return false;
 	return choice->sent < choice->batch ? !new_row : ++choice->late < LATE_MOST;
 }
@@ -137,15 +153,15 @@ static bool is_sound(struct rail_eager_choice *choice, const struct rail_eager_c
 static bool sample_begin(struct rail_eager_choice *choice, struct rail_eager_cell *cell,
 			 uint64_t now_ns)
 {
-	const bool in_row = is_row(choice, cell);
+	const int load = load_of(choice, cell);
 
 	if (cell->settled)
 		return false;
-	if (cell->seen < plan[in_row ? EAGER_IN_ROW : EAGER_ALONE].seen) {
+	if (cell->seen < plan[load].seen) {
 		cell->seen++;
 		return false;
 	}
-	choice->batch = (uint16_t)batch_of(cell, in_row);
+	choice->batch = (uint16_t)batch_of(cell, load);
 	if (!choice->batch)
 		return false;
 	choice->measured = cell;

@@ -9,10 +9,10 @@
  * keeps the faster one.  A sample ends with a record of the receiver, the FIN of an offer or the TOLD
  * of an eager message, when the bytes are in place.
  *
- * A row is a sequence of messages to one peer without any message from it.  A sample of a row is a
- * batch within it, as long as the row before was; a message alone is no sample if another follows
- * before it has ended.  Where messages of both directions cross, both processors copy all the time, and
- * the fewer copies of offers count.  Learning begins after some messages, when the receiver has found how it moves
+ * A row is a sequence of messages to one peer without any message from it.  A sample of a row is all
+ * of it, if it is as long as the one before, or a batch of a long one; a message alone is no sample if another follows
+ * before it has ended.  Where messages of both directions cross they are offered: both processors copy
+ * all the time, and one copy by the kernel is less than two.  Learning begins after some messages, when the receiver has found how it moves
  * offers (scheme.h).  Of two schemes within EAGER_MARGIN percent offers stay.
  *
  * Pure: no clock, no verbs.  A process has one table; its caller serializes.
@@ -41,8 +41,8 @@ enum {
 	EAGER_SAMPLES = 12,
 	EAGER_MARGIN = 3,		/* percent */
 	EAGER_ROW_FROM = 2,		/* place in a row from which on a message is not alone */
-	EAGER_ROW_LONG = 4,		/* messages of a row after which the next is no message alone */
-	EAGER_CROSSING = 4,		/* messages from the peer between two to it */
+	/* So many messages to a peer tell what the next are: many in rows, many that cross others. */
+	EAGER_ROW_SENT = 32, EAGER_ROW_MANY = 8,
 };
 
 /* Bytes of the largest message that is chosen for. */
@@ -53,7 +53,8 @@ struct rail_eager_cell {
 	uint8_t samples[EAGER_SCHEMES];
 	uint8_t scheme;			/* now */
 	bool settled;
-	uint8_t passed;			/* alone: messages of this scheme before its samples */
+	uint8_t passed;			/* messages of this scheme before its samples */
+	uint8_t lost;			/* samples of eager messages without an end, one after the other */
 	uint16_t seen;			/* messages before learning, to a limit */
 	uint32_t row, row_before;	/* place of the last message; of the last one of the row before */
 };
@@ -76,25 +77,33 @@ struct rail_eager_step {
 /* The messages to a peer. */
 struct rail_row {
 	uint32_t place;			/* of the last one in its row, from 0 on */
-	uint32_t before;		/* of the last one of the row before */
-	bool crosses;			/* messages come from the peer meanwhile */
+	uint8_t sent, followed;		/* messages to the peer; of these in rows */
+	uint16_t heard;			/* messages from it meanwhile */
+	bool streams, crosses;		/* those before: many in rows; many from the peer */
 };
 
 /* One more message, and how many have come from the peer since the one before. */
 static inline void rail_row_step(struct rail_row *row, uint64_t heard)
 {
-	if (!heard) {
-		row->place += row->place < UINT32_MAX;
+	row->heard = (uint16_t)(row->heard + (heard < EAGER_ROW_MANY ? heard : EAGER_ROW_MANY));
+	row->place = heard ? 0 : row->place + (row->place < UINT32_MAX);
+	row->followed = (uint8_t)(row->followed + (row->place >= EAGER_ROW_FROM));
+	if (++row->sent < EAGER_ROW_SENT)
 		return;
-	}
-	row->before = row->place;
-	row->crosses = heard >= EAGER_CROSSING;
-	row->place = 0;
+	row->streams = row->followed >= EAGER_ROW_MANY;
+	row->crosses = row->heard >= EAGER_ROW_MANY;
+	row->sent = row->followed = 0;
+	row->heard = 0;
+}
+
+static inline bool rail_row_is_crossed(const struct rail_row *row)
+{
+	return row->streams && row->crosses;
 }
 
 static inline bool rail_row_is_alone(const struct rail_row *row)
 {
-	return row->place < EAGER_ROW_FROM && row->before < EAGER_ROW_LONG;
+	return row->place < EAGER_ROW_FROM && !row->streams;
 }
 
 void rail_eager_choice_init(struct rail_eager_choice *choice);

@@ -137,7 +137,8 @@ static const struct opt options[] = {
 	{ .name = "eager", .type = OPT_SIZE, .carry = OPT_BOTH, AT(eager), .arg = "BYTES",
 	  .standard = "auto", .special = "auto", .min = 0, .max = RAIL_EAGER_MAX,
 	  .help = "messages up to this size are sent at once, larger and striped messages go by "
-		  "rendezvous; auto: 8K, over TCP 32K" },
+		  "rendezvous; auto: 8K, over TCP 32K; within a host up to 64K where the sender "
+		  "measures a gain" },
 	{ .name = "rendezvous", .type = OPT_CHOICE, .carry = OPT_COMM, AT(rendezvous),
 	  .arg = "HOW", .standard = "auto", .choices = rendezvous,
 	  .help = "who moves the data of messages above the eager limit" },
