@@ -9,8 +9,9 @@ if [ -n "${RG_LONG-}" ]; then
 	check tests/rail/members
 	SOFTHCA_COPY=bounce check tests/rail/members
 else
-	for cases in 'test_edges_2_rails' 'test_flood_*' 'test_ways_polled' 'test_trailing_marks'; do
-		check tests/rail/members "$cases"
+	for case in test_edges_2_rails test_flood_small test_flood_eager test_trailing_marks \
+		test_accept_last_first; do
+		check tests/rail/members $case
 	done
 fi
 exit $failed
