@@ -370,6 +370,23 @@ static void test_inline_wraps(struct side *s)
 	buffer_free(s, &b);
 }
 
+/*
+ * The last byte of a write of n bytes.  The software HCA stores it as a part of an atomic word where
+ * that is aligned; C11, and so a thread sanitizer, orders no accesses to parts.
+ */
+static unsigned char last_byte(const unsigned char *last, size_t n)
+{
+#ifdef __SANITIZE_THREAD__
+	if (n >= 8 && (uintptr_t)(last + 1) % 8 == 0)
+		return (unsigned char)(atomic_load_explicit((const _Atomic uint64_t *)(const void *)(last - 7),
+							    memory_order_acquire) >> 56);
+	if (n == 4 && (uintptr_t)(last + 1) % 4 == 0)
+		return (unsigned char)(atomic_load_explicit((const _Atomic uint32_t *)(const void *)(last - 3),
+							    memory_order_acquire) >> 24);
+#endif
+	return atomic_load_explicit((const _Atomic unsigned char *)last, memory_order_acquire);
+}
+
 /* The receiver polls memory: when the last byte is there, all are. */
 static void test_poll_memory(struct side *s)
 {
@@ -384,7 +401,6 @@ static void test_poll_memory(struct side *s)
 	buffer_swap(s, &b);
 	for (i = 0; i < ROUNDS; i++) {
 		size_t bytes = (size_t)(1 + i * 97 % 8192);
-		_Atomic unsigned char *last = (_Atomic unsigned char *)(b.at + bytes);
 		unsigned char mark = (unsigned char)(i % 255 + 1);
 
 		if (s->me == 0) {
@@ -402,9 +418,9 @@ static void test_poll_memory(struct side *s)
 
 			memset(b.at, 0, bytes + 1);
 			barrier(s);
-			while (atomic_load_explicit(last, memory_order_acquire) != mark && goes_on(end))
+			while (last_byte(b.at + bytes, bytes + 1) != mark && goes_on(end))
 				;
-			require_equal(atomic_load(last), mark);
+			require_equal(last_byte(b.at + bytes, bytes + 1), mark);
 			check(b.at, (uint64_t)i, bytes, "before the last byte");
 		}
 		barrier(s);

@@ -32,7 +32,7 @@ struct job_shared {
 
 static int my_rank = -1;
 static int console = 2;			/* also while a test captures stderr */
-static struct job_shared *my_shared;
+static _Thread_local struct job_shared *my_shared;	/* of each member: members.c */
 
 struct job_seen job_seen;
 

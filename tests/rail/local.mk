@@ -89,6 +89,15 @@ tests_rail_test_rings_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_plan_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_offers_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_traffic_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
+if HAVE_CMOCKA
+check_PROGRAMS += tests/rail/members
+endif
+EXTRA_DIST += tests/rail/tsan.sh
+CLEANFILES += tests/rail/tsan.log tests/rail/tsan.trs
+tests_rail_members_CPPFLAGS = $(AM_CPPFLAGS)
+tests_rail_members_SOURCES = tests/rail/test_traffic.c tests/rail/members.c tests/softhca/one_address.c
+tests_rail_members_LDFLAGS = $(AM_LDFLAGS) $(ONE_ADDRESS)
+tests_rail_members_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS) -lpthread
 tests_rail_test_peer_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_demand_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_peer_failure_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)

@@ -210,7 +210,7 @@ static struct how all_edges(void)
 }
 
 /* To a sanitizer the code matters, and not how often it runs. */
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { SANITIZED = 1 };
 #else
 enum { SANITIZED = 0 };

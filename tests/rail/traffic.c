@@ -36,7 +36,8 @@ struct side {
 	int last_of_way[TRAFFIC_WAYS_MAX];
 };
 
-static struct {
+/* Of each process, or of each member of one (members.c). */
+static _Thread_local struct {
 	struct job *job;
 	const struct traffic *t;
 	struct side side[JOB_MAX];
@@ -113,7 +114,7 @@ static void verify(const struct item *item, int from, int to, int i)
 
 /* ---- What is sent: the same at both ends -------------------------------- */
 
-static size_t largest;			/* slow devices; 0: no limit */
+static _Thread_local size_t largest;	/* slow devices; 0: no limit */
 
 static void describe(struct item *item, int from, int to, int i, size_t *offset)
 {

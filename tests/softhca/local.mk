@@ -29,10 +29,10 @@ tests_conformance_conformance_SOURCES = $(conformance_sources)
 tests_conformance_conformance_LDADD = $(SOFTHCA_KIT) $(POPT_LIBS)
 # The same list, with both sides as members of one process: for the thread sanitizer (tsan.sh).
 check_PROGRAMS += tests/softhca/members
-tests_softhca_members_SOURCES = $(conformance_sources) tests/softhca/members.c
+ONE_ADDRESS = -Wl,--wrap=hca_segment_map,--wrap=hca_segment_view,--wrap=hca_segment_create_own,--wrap=munmap
+tests_softhca_members_SOURCES = $(conformance_sources) tests/softhca/members.c tests/softhca/one_address.c
 tests_softhca_members_LDADD = $(SOFTHCA_KIT) $(POPT_LIBS) -lpthread
-tests_softhca_members_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hca_segment_map,--wrap=hca_segment_view \
-	-Wl,--wrap=hca_segment_create_own,--wrap=munmap,--wrap=hca_join,--wrap=exit
+tests_softhca_members_LDFLAGS = $(AM_LDFLAGS) $(ONE_ADDRESS) -Wl,--wrap=hca_join,--wrap=exit
 EXTRA_DIST += tests/softhca/conformance.sh tests/softhca/bad_input.sh tests/softhca/perftest.sh \
 	tests/softhca/pair-lib.sh tests/softhca/matrix.sh tests/softhca/matrix-list.sh tests/softhca/stacks.sh \
 	tests/conformance/rxe.txt
@@ -191,7 +191,7 @@ check-long: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_modul
 		test $$? -eq 77
 EXTRA_DIST += tests/apps/long.sh
 check-threads:
-	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/run-jobs.sh "$(THREADS_ONLY)" tests/softhca/tsan tests/mpi/tsan
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/run-jobs.sh "$(THREADS_ONLY)" tests/softhca/tsan tests/rail/tsan tests/mpi/tsan
 .PHONY: fuzz check-long check-threads
 if HAVE_CMOCKA
 SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/test_mailbox \

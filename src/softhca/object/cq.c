@@ -391,12 +391,15 @@ static void release_waiting(struct hca_cq *cq, const struct hca_qp *qp)
 		const volatile struct hca_shm_cqe *e =
 			&cq->mailbox.shm->slot[at & cq->mailbox.mask];
 		uint64_t state = atomic_load_explicit(&e->state, memory_order_acquire), wr_id;
-		uint32_t entry = e->entry, room;
+		uint32_t entry, room;
 
 		if (state == cqe_state(cq, at, HCA_FREE))
 			return;
-		if (state == cqe_state(cq, at, HCA_FULL) && e->qpn == hca_qpn(qp) &&
-		    hca_shared_accept(qp->shared, e->position, entry, &wr_id, &room))
+		/* A claimer may be writing the words of any other. */
+		if (state != cqe_state(cq, at, HCA_FULL) || e->qpn != hca_qpn(qp))
+			continue;
+		entry = e->entry;
+		if (hca_shared_accept(qp->shared, e->position, entry, &wr_id, &room))
 			hca_shared_release(qp->shared, entry);
 	}
 }

@@ -59,7 +59,7 @@ struct hca_mr {
 	struct ibv_mr ibv;
 	struct hca_fabric *fabric;
 	enum hca_mr_kind kind;
-	uint32_t key;
+	_Atomic uint32_t key;		/* a window's changes while others look for it */
 	uint32_t pd;			/* domain where the local key is valid; 0: none */
 	uint32_t remote_pd, qpn;	/* where the remote key is valid (layout.h) */
 	uint32_t access;
@@ -106,7 +106,7 @@ static inline const struct hca_mr *hca_mr_find(const struct hca_fabric *f, uint3
 	uint32_t index = key >> HCA_KEY_GEN_BITS;
 	const struct hca_mr *mr = atomic_load_explicit(&f->mr[index], memory_order_acquire);
 
-	return mr && mr->key == key ? mr : NULL;
+	return mr && hca_get(mr->key) == key ? mr : NULL;
 }
 
 /* Is its row still valid?  The peer may have invalidated a window. */

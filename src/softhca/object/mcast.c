@@ -37,7 +37,7 @@ static uint32_t top_of(const struct hca_fabric *f)
 	return top < HCA_MEMBERS_MAX ? top : HCA_MEMBERS_MAX;
 }
 
-/* ---- Entries of this process: no other writes to them --------------------- */
+/* ---- Entries of this process: no other writes to them; its threads do ----- */
 
 /* The words of a group's address. */
 struct group {
@@ -59,7 +59,7 @@ static bool is_group(const struct hca_shm_member *m, const struct group *g)
 
 static bool is_of(const struct hca_shm_member *m, const struct hca_qp *qp)
 {
-	uint64_t owner = atomic_load_explicit(&m->owner, memory_order_relaxed);
+	uint64_t owner = atomic_load_explicit(&m->owner, memory_order_acquire);
 
 	return member_state(owner) == MEMBER && claim_of(owner) == qp->fabric->claim &&
 	       hca_get(m->qpn) == hca_qpn(qp);

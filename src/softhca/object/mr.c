@@ -49,7 +49,7 @@ static int reserve_row(struct hca_fabric *f, uint32_t index)
 					     sizeof(f->self->invalidated[index]));
 }
 
-int hca_mr_claim_key(struct hca_fabric *f, uint32_t *key)
+int hca_mr_claim_key(struct hca_fabric *f, _Atomic uint32_t *key)
 {
 	const uint32_t mask = (1u << HCA_KEY_GEN_BITS) - 1;
 	uint32_t index;

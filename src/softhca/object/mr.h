@@ -16,7 +16,7 @@ struct ibv_mr *hca_mr_import(struct ibv_pd *pd, uint32_t handle);
 void hca_mr_unimport(struct ibv_mr *mr);
 
 /* Rows of the table, also for windows.  0, or ENOMEM. */
-int hca_mr_claim_key(struct hca_fabric *f, uint32_t *key);
+int hca_mr_claim_key(struct hca_fabric *f, _Atomic uint32_t *key);
 void hca_mr_release_key(struct hca_fabric *f, uint32_t key);
 /* Publish the row, with mr's values. */
 void hca_mr_publish(struct hca_mr *mr);

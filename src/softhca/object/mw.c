@@ -61,9 +61,12 @@ bool hca_mw_is_open(const struct hca_shm_mr *row, const _Atomic uint64_t *invali
 		    uint32_t rkey, uint32_t qpn, uint32_t pd)
 {
 	uint64_t stamp = atomic_load(&row->stamp);
+	bool theirs = hca_get(row->qpn) == qpn && hca_get(row->pd) == pd;
 
-	return rkey && (uint32_t)stamp == rkey && qpn && hca_get(row->qpn) == qpn &&
-	       hca_get(row->pd) == pd && atomic_load(invalidated) != stamp;
+	/* The words belong to this stamp only if it is still the same. */
+	atomic_thread_fence(memory_order_acquire);
+	return rkey && (uint32_t)stamp == rkey && qpn && theirs &&
+	       (uint32_t)hca_get(row->stamp) == rkey && atomic_load(invalidated) != stamp;
 }
 
 void hca_mw_invalidate_open(const struct hca_shm_mr *row, _Atomic uint64_t *invalidated,

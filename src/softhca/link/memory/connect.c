@@ -158,23 +158,11 @@ void hca_conn_drop(struct hca_conn *c)
 
 /* ---- The peer's registrations -------------------------------------------- */
 
-/* A registration of this process: its private table decides, not shared memory. */
-static bool read_own_mr(struct hca_conn *c, uint32_t pd, uint32_t key, struct hca_remote_mr *out)
+/* A registration of this process: its addresses are used as they are. */
+static void use_own_mr(struct hca_remote_mr *m)
 {
-	const struct hca_fabric *f = c->peer->fabric;
-	const uint32_t index = key >> HCA_KEY_GEN_BITS;
-	const struct hca_mr *mr = hca_mr_find(f, key);
-
-	if (!mr || mr->remote_pd != pd || (mr->qpn && mr->qpn != c->qpn))
-		return false;
-	*out = (struct hca_remote_mr){
-		.access = mr->access, .iova = mr->iova, .length = mr->length,
-		.addr = (uintptr_t)mr->base, .mapped_end = mr->length, .base = mr->base,
-		.stamp = atomic_load(&f->table->mr[index].stamp),
-		.live = &f->table->mr[index].stamp,
-		.invalidated = mr->qpn ? &f->self->invalidated[index] : NULL,
-	};
-	return (uint32_t)out->stamp == key;	/* or it is being bound anew */
+	m->base = (unsigned char *)(uintptr_t)m->addr;
+	m->mapped_end = m->length;
 }
 
 static void map_mr(struct hca_conn *c, struct hca_remote_mr *m, uint64_t start, uint64_t end)
@@ -212,7 +200,10 @@ static bool read_mr(struct hca_conn *c, uint32_t pd, uint32_t key, struct hca_re
 	    (qpn && qpn != c->qpn))
 		return false;
 	out->invalidated = qpn ? &c->peer->shm->invalidated[index] : NULL;
-	map_mr(c, out, mapped, mapped_end);
+	if (c->peer->is_self)
+		use_own_mr(out);
+	else
+		map_mr(c, out, mapped, mapped_end);
 	return true;
 }
 
@@ -237,7 +228,7 @@ const struct hca_remote_mr *hca_conn_mr_look_up(struct hca_conn *c, struct hca_r
 		uint64_t before = atomic_load(live);
 
 		if ((is_known_window(m, key) ||
-		     (c->peer->is_self ? read_own_mr : read_mr)(c, pd, key, m)) &&
+		     read_mr(c, pd, key, m)) &&
 		    hca_remote_is_valid(m->live, m->invalidated, m->stamp)) {
 			/* A window may be invalidated by a peer: its key is never cached. */
 			m->key = m->invalidated ? 0 : key;

@@ -3,7 +3,7 @@
  *
  * The peer's process segment and table are mapped whole; windows of its memory
  * segment are mapped as messages need them, and kept.  This process is a peer of
- * itself (loopback): its addresses are used as they are, under its private table.
+ * itself (loopback): its addresses are used as they are, under its own table.
  * Another copy of this library in this process is a peer like any other.
  */
 #ifndef HCA_PEER_H
