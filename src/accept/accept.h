@@ -151,10 +151,10 @@ bool accept_has_left(const struct accept *a, int node, int rail);
 /* ---- Words ------------------------------------------------------------------------------- */
 
 struct accept_names {
-	const char *const *node;	/* by node */
+	const char *const *node;	/* per node */
 	/* Names of ports, as "mlx5_1:1", [node * rails + rail]. */
 	const char *const *port;
-	const char *const *rail;	/* by rail, for all nodes */
+	const char *const *rail;	/* per rail, for all nodes */
 	/* Retries over the job, [node * rails + rail]; NULL, or UINT64_MAX: not counted. */
 	const uint64_t *retries;
 	int rails;

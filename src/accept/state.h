@@ -40,7 +40,7 @@ struct accept_port {
 struct accept_rail {
 	bool fitted;
 	double level;			/* logarithm of the rate */
-	double sigma;			/* of a cell */
+	double sigma;			/* per cell */
 	int spare;			/* cells less parameters */
 };
 

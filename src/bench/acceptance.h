@@ -26,10 +26,10 @@ struct acceptance_ports {
 
 struct acceptance {
 	struct accept *a;		/* rank 0 */
-	struct acceptance_ports *ports;	/* by rank */
+	struct acceptance_ports *ports;	/* per rank */
 	int rails;
 	char rail[ACCEPTANCE_RAILS_MAX][72];	/* name of most nodes' port */
-	int *port;			/* by node * rails + rail: number of its port; -1: none */
+	int *port;			/* per node * rails + rail: number of its port; -1: none */
 	bool *missing;			/* the same: missing or down at the start */
 	uint64_t *errors, *retries;	/* this node's at the start, by port */
 	/* Rounds. */
@@ -39,7 +39,7 @@ struct acceptance {
 	char estimate[160];		/* for people */
 	struct accept_estimate estimates;
 	uint64_t cell_ns;		/* measured before the first round */
-	uint64_t *latency;		/* by cell with one, in ns, and their rails */
+	uint64_t *latency;		/* per cell with one, in ns, and their rails */
 	int *latency_rail;
 	int latency_count, latency_room;
 };

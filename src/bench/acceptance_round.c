@@ -31,7 +31,7 @@ struct order {
 	unsigned rails;			/* bits */
 	unsigned directions;
 	uint64_t serial;		/* of the first cell */
-	uint64_t limit_ns;		/* of a cell; 0: none */
+	uint64_t limit_ns;		/* per cell; 0: none */
 };
 
 /* A cell as the node that sent it saw it; its samples follow. */
@@ -47,11 +47,11 @@ struct round {
 	const struct accept_pair *pair;
 	int count;
 	int left;			/* nodes that have not answered */
-	int *open;			/* by pair: nodes that have not answered */
+	int *open;			/* per pair: nodes that have not answered */
 	int pairs_done;
 	uint64_t *took_ns;		/* of pairs that are done */
 	uint64_t begun_ns, stopped_ns;	/* stopped_ns 0: not stopped */
-	unsigned char **answer;		/* by node; NULL: none */
+	unsigned char **answer;		/* per node; NULL: none */
 	size_t *answer_bytes;
 };
 

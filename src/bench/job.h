@@ -143,7 +143,7 @@ struct bench_where {
 	struct bench_column way[REPORT_WAYS_MAX];
 	int way_count;
 
-	struct bench_place *place;	/* by rank */
+	struct bench_place *place;	/* per rank */
 	int node_count, host_count;
 	struct redact *redact;		/* --redact: the placeholders of names; or NULL */
 	bool oversubscribed;

@@ -11,7 +11,7 @@
 
 #include "util/clock.h"
 
-#define CELL_NS UINT64_C(500000000)	/* of a cell, at most */
+#define CELL_NS UINT64_C(500000000)	/* per cell, at most */
 enum { WINDOW = 16, LARGEST = 4 << 20, DATA = 1, GO_ON = 2 };
 
 struct partner {

@@ -9,7 +9,7 @@ struct run_launches {
 	const struct run_plan *plan;
 	const struct run_paths *paths;
 	struct run_journal *journal;
-	double *seconds;		/* by item of the plan; negative: not finished */
+	double *seconds;		/* per item of the plan; negative: not finished */
 	int finished, failed;		/* failed: in this process, and not finished later */
 	bool interrupted;		/* by a signal */
 };

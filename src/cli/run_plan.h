@@ -26,7 +26,7 @@ struct run_build {
 struct run_program {
 	const char *name;		/* "rg_bw", or a path of the user's */
 	const json_t *options;		/* strings */
-	int rows;			/* of a launch, for the estimate */
+	int rows;			/* per launch, for the estimate */
 };
 
 struct run_item {

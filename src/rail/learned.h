@@ -24,11 +24,11 @@ struct rail_learned {
 	char table[RAIL_LEARNED_NAME];	/* "receive": the end that receives chooses */
 	char place[RAIL_LEARNED_NAME];	/* of the peer: "host" */
 	char load[RAIL_LEARNED_NAME];	/* "alone", "queued" */
-	uint64_t bytes;			/* of a message, at most; 0: any more */
+	uint64_t bytes;			/* per message, at most; 0: any more */
 	unsigned schemes;
 	struct {
 		char name[RAIL_LEARNED_NAME];
-		uint32_t cost_ns;	/* of a message; 0: not measured */
+		uint32_t cost_ns;	/* per message; 0: not measured */
 		uint32_t samples;
 	} scheme[RAIL_LEARNED_SCHEMES];
 	unsigned chosen;		/* index of scheme */

@@ -22,7 +22,7 @@
 enum { STRANGERS = 8, ROUNDS = 4 };
 static const struct {
 	uint8_t before;			/* calls by the best so far */
-	uint8_t visits, pass, timed;	/* of a candidate; calls of a visit: not timed, timed */
+	uint8_t visits, pass, timed;	/* per candidate; calls of a visit: not timed, timed */
 	unsigned leave_percent;
 } rounds[ROUNDS] = {
 	{ 1, 1, 1, 2, 220 },

@@ -73,7 +73,7 @@ struct coll_race {
 	uint32_t sample_ns[COLL_LEARN_SAMPLES];
 };
 
-/* One communicator's. */
+/* The table of a communicator. */
 struct coll_learned {
 	struct coll_race *race[COLL_COUNT][COLL_LEARN_CLASSES];	/* malloc'ed; NULL: none yet */
 };

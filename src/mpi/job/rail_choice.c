@@ -254,7 +254,7 @@ static void down_join(struct choice *c)
 				c->left[h][i].why = CHOICE_ALONE;
 }
 
-/* What has joined no column is left out as down. */
+/* Interfaces that have joined no column are left out as down. */
 static void down_leave(struct choice *c)
 {
 	for (unsigned h = 0; h < c->hosts; h++)

@@ -7,7 +7,7 @@ static const struct {
 	uint16_t seen;			/* messages before learning */
 	uint8_t change;			/* messages after a change of schemes, which leaves other caches */
 	uint8_t visit;			/* samples before the other scheme's turn */
-	uint8_t samples;		/* of each scheme, for the decision */
+	uint8_t samples;		/* per scheme, for the decision */
 } plan[EAGER_LOADS] = {
 	[EAGER_ALONE] = { .seen = 40, .change = 1, .visit = 3, .samples = EAGER_SAMPLES },
 	[EAGER_IN_ROW] = { .seen = 1024, .change = 64, .visit = 3, .samples = EAGER_SAMPLES },

@@ -49,7 +49,7 @@ enum {
 #define EAGER_CHOICE_BYTES ((uint64_t)64 << 10)
 
 struct rail_eager_cell {
-	uint32_t sample_ns[EAGER_SCHEMES][EAGER_SAMPLES];	/* of a message, in order */
+	uint32_t sample_ns[EAGER_SCHEMES][EAGER_SAMPLES];	/* per message, in order */
 	uint8_t samples[EAGER_SCHEMES];
 	uint8_t scheme;			/* now */
 	bool settled;
@@ -68,7 +68,7 @@ struct rail_eager_choice {
 	uint16_t late;			/* messages since its last */
 };
 
-/* What becomes of a message. */
+/* The fate of a message. */
 struct rail_eager_step {
 	bool eager;
 	bool last;			/* the last of a sample: its end is told by rail_eager_ended */
@@ -82,7 +82,7 @@ struct rail_row {
 	bool streams, crosses;		/* those before: many in rows; many from the peer */
 };
 
-/* One more message, and how many have come from the peer since the one before. */
+/* Another message, and how many have come from the peer since the one before. */
 static inline void rail_row_step(struct rail_row *row, uint64_t heard)
 {
 	row->heard = (uint16_t)(row->heard + (heard < EAGER_ROW_MANY ? heard : EAGER_ROW_MANY));

@@ -14,7 +14,7 @@ static const struct plan {
 	uint8_t batch, least;		/* messages of a batch; of one that ends early */
 	uint8_t first_pass, pass;	/* messages before a scheme's first batch, before others */
 	uint8_t visit;			/* samples before the next scheme's turn */
-	uint8_t samples, most;		/* of each scheme, for a clear decision; for any */
+	uint8_t samples, most;		/* per scheme, for a clear decision; for any */
 } plan[RAIL_LOADS] = {
 	[LOAD_ALONE] = { .batch = 1, .least = 1, .first_pass = 3, .pass = 1, .visit = 2,
 			 .samples = 12, .most = SCHEME_SAMPLES },
@@ -32,8 +32,8 @@ enum {
 enum {
 	DEBT_MESSAGES = 64,
 	DEBT_PERCENT = 4,
-	EXTRA_MOST = 3,			/* of a message, in costs of the best scheme: an outlier */
-	VISIT_EXTRA = 4,		/* of a visit, the same */
+	EXTRA_MOST = 3,			/* per message, in costs of the best scheme: an outlier */
+	VISIT_EXTRA = 4,		/* per visit, the same */
 };
 #define DEBT_MOST_NS ((uint64_t)2000000)
 

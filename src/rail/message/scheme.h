@@ -44,7 +44,7 @@ enum rail_load {
 
 enum {
 	SCHEME_CLASSES = 9,		/* to 16 KiB, to 32 KiB, ... to 2 MiB, above */
-	SCHEME_SAMPLES = 64,		/* of a scheme, at most */
+	SCHEME_SAMPLES = 64,		/* per scheme, at most */
 	SCHEME_MARGIN = 200,		/* of costs, a two-hundredth */
 };
 
@@ -52,9 +52,9 @@ enum {
 #define SCHEME_FIRST_BYTES ((uint64_t)16 << 10)
 
 struct rail_scheme_cell {
-	uint32_t sample_ns[RAIL_SCHEMES][SCHEME_SAMPLES];	/* of a message, in order */
+	uint32_t sample_ns[RAIL_SCHEMES][SCHEME_SAMPLES];	/* per message, in order */
 	uint8_t samples[RAIL_SCHEMES];
-	uint32_t glance_ns[RAIL_SCHEMES];	/* of a message, from first short batches; 0: none */
+	uint32_t glance_ns[RAIL_SCHEMES];	/* per message, from first short batches; 0: none */
 	uint8_t glances[RAIL_SCHEMES];
 	uint32_t given_ns[RAIL_SCHEMES];	/* by rail_scheme_give; 0: none */
 	uint8_t possible, racing;	/* schemes: all; those that are still compared: bits */
@@ -66,7 +66,7 @@ struct rail_scheme_cell {
 	uint64_t begun_ns, ended_ns;	/* the batch, 0: none; its last message so far */
 	uint64_t took_ns;		/* the last message, 0: its cost is unknown or counted */
 	uint64_t alone_ns;		/* its cost, unless others follow at once; 0: unknown */
-	uint32_t messages[RAIL_SCHEMES];	/* of each scheme, with a known cost */
+	uint32_t messages[RAIL_SCHEMES];	/* per scheme, with a known cost */
 	uint32_t visit_messages, visit_done;	/* of this visit; those that have ended */
 	uint64_t visit_ns;
 	uint64_t visit_extra_ns;	/* beyond the best scheme's cost */
