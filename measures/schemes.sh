@@ -335,7 +335,7 @@ scheme_start() {
 scheme_eight() {
 	for k in $(seq "$launches"); do
 		rm -f "$work"/eight.*
-		for turn in $(seq $TURNS); do
+		for _ in $(seq $TURNS); do
 			for way in now before; do
 				[ $way = now ] && by=. || by=$RG_BEFORE_BUILD
 				once kept 2 $by/$pt2pt/rg_latency --over single --soft ideal -m 8:8 -i 20000 \
