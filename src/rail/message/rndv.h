@@ -12,7 +12,8 @@
  * By both: KEYS, RTS  -->  <--  CTS; the sender writes the first half of the chunks, with two
  * rails all chunks of the first, the receiver reads the others and answers FIN.  Where processors
  * copy, both ends then copy, with as few chunks as rails unless the message is large.  If the
- * receiver's buffer is mapped (mapped.h), the CTS makes it a message by write; see also edges.h.
+ * receiver's buffer is mapped (mapped.h) and the message is not large, the CTS makes it a message by
+ * write; see also edges.h.
  * If each end has offered the other a message, each reads a whole one, unless it is large.  By turns:
  * receiver and sender move whole messages, one after the other.  Where the sender leaves the choice
  * (RNDV_CHOICE), the receiver decides by what it measures.

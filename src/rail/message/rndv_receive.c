@@ -176,7 +176,11 @@ static void move_by_one_end(struct op *op, bool reads)
 	op->rndv_state |= RNDV_ONE_END;
 }
 
-/* The buffer is mapped: the sender writes it, and sends unmapped edges as a record. */
+/*
+ * The buffer is mapped: the sender writes it, and sends unmapped edges as a record.  Of a larger message,
+ * which one processor copies slower than two, the ends move halves as this end finds best: the sender
+ * through the mapping, the receiver by the kernel.
+ */
 static void take_mapped(struct op *op)
 {
 	if (op->rndv_flags & RNDV_BOTH)
@@ -239,7 +243,7 @@ static void op_take_rts(struct op *op, const struct rail_rts *rts)
 	op->rndv_flags = (uint8_t)(rts->rndv_flags | (rts->rndv_flags & RNDV_BOTH ? RNDV_READ : 0));
 	op->rndv_state = 0;
 	op->edges = false;
-	if (op->mapped)
+	if (op->mapped && op->bytes <= RNDV_COPY_BYTES)
 		take_mapped(op);
 	else
 		take_both(op);
