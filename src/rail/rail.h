@@ -472,8 +472,8 @@ struct rail_way {
 	uint64_t threshold;
 	uint64_t eager;		/* RAIL_AUTO, or at most that of the settings: rail_way_check */
 	uint8_t rail;		/* RAIL_SINGLE: the rail, below rail_count */
-	uint8_t rendezvous;	/* enum rail_rendezvous; some policies exclude RAIL_BY_BOTH, */
-	uint8_t completion;	/* enum rail_completion,  _TURNS and _CONTROL: rail_way_check */
+	uint8_t rendezvous;	/* enum rail_rendezvous; what goes with what: rail_way_check */
+	uint8_t completion;	/* enum rail_completion */
 };
 
 /* Bytes: the largest message that goes whole at once on this way. */
