@@ -26,7 +26,7 @@ dist_check_SCRIPTS += $(bench_test_scripts) $(mpi_test_scripts)
 TESTS += $(bench_test_scripts) $(mpi_test_scripts)
 # What depends on the MPI library: for a second one.  `make check` has the rest.
 check-mpi:
-	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(filter-out tests/mpi/tune.sh,$(mpi_test_scripts)) \
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(filter-out tests/mpi/costs.sh tests/mpi/tune.sh,$(mpi_test_scripts)) \
 		tests/cli/exec.sh tests/cli/launchers.sh tests/cli/sbatch.sh tests/cli/liveness.sh tests/bench/each.sh tests/topo/nodes.sh" \
 		check_PROGRAMS="$(mpi_suites) $(memory_programs) tests/mpi/assumptions tests/softhca/confine \
 		tests/cli/mpi_plain tests/cli/send_then_wait tests/bench/rg_broken"
@@ -35,7 +35,7 @@ check-mpi:
 unsanitized = tests/stats/test_pilot tests/virtual/test_rails tests/virtual/conformance.sh tests/virtual/paced \
 	tests/virtual/stops $(filter-out tests/bench/each.sh tests/cli/cite.sh tests/cli/compare.sh tests/cli/figures.sh tests/cli/report.sh,$(bench_test_scripts)) \
 	tests/apps/apps.sh tests/mpi/assumptions.sh tests/mpi/confined.sh tests/mpi/everybody.sh tests/mpi/fortran.sh \
-	tests/mpi/loading.sh tests/mpi/mapping.sh tests/mpi/memcheck.sh tests/mpi/tune.sh
+	tests/mpi/loading.sh tests/mpi/mapping.sh tests/mpi/memcheck.sh tests/mpi/costs.sh tests/mpi/tune.sh
 # SANITIZE_DRAWN=yes (.ci/run): of these one half or the other, by RG_SEED.
 sanitized_in_turn_0 = tests/mpi/suites.sh tests/mpi/random.sh tests/mpi/lost.sh
 sanitized_in_turn_1 = tests/mpi/collectives.sh tests/mpi/calls.sh tests/mpi/ledger.sh

@@ -496,8 +496,8 @@ struct rail_way {
 	uint64_t threshold;
 	uint64_t eager;		/* RAIL_AUTO, or at most that of the settings: rail_way_check */
 	uint8_t rail;		/* RAIL_SINGLE: the rail, below rail_count */
-	uint8_t rendezvous;	/* enum rail_rendezvous; some policies exclude RAIL_BY_BOTH, */
-	uint8_t completion;	/* enum rail_completion,  _TURNS and _CONTROL: rail_way_check */
+	uint8_t rendezvous;	/* enum rail_rendezvous; what goes with what: rail_way_check */
+	uint8_t completion;	/* enum rail_completion */
 	/* Messages above `eager` may go eagerly too, where processors copy and the sender measures a gain. */
 	bool eager_auto;
 };
