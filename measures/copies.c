@@ -296,7 +296,7 @@ static bool applies(const struct way *w, size_t bytes)
 {
 	size_t slice = w->slice ? w->slice : bytes;
 
-	return w->mover != BY_RING || (slice <= bytes && 2 * slice <= ring_bytes);
+	return w->mover != BY_RING || 2 * slice <= ring_bytes;
 }
 
 /* The medians of all ways, nanoseconds of a window. */
