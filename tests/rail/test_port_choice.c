@@ -78,7 +78,7 @@ static void keep(void *arg, const char *text)
 
 static int choose(unsigned hosts)
 {
-	const struct choice_host *of[HOSTS];
+	static const struct choice_host *of[HOSTS];	/* the choice keeps it */
 	int rc;
 
 	for (unsigned h = 0; h < hosts; h++)
