@@ -52,6 +52,18 @@ static const char *way_name(const char *choice, const char *settings)
 	return bench_must(name);
 }
 
+/* The way with its options, as the info key takes it; false: too long, with a line. */
+static bool way_text(const struct bench_column *way, int id, const char *extra, char *text, size_t size)
+{
+	const char *own = way->settings ? way->settings : "";
+	int length = snprintf(text, size, "%s%s%s%s", way_choice(id)->name, extra, *own ? "," : "", own);
+
+	if (length >= 0 && (size_t)length < size)
+		return true;
+	rg_error("--over %s: too long with all options (accepted: up to %zu characters)", way->name, size - 1);
+	return false;
+}
+
 int way_open(struct bench_job *job, struct bench_column *way, int id)
 {
 	char value[MPI_MAX_INFO_VAL], extra[MPI_MAX_INFO_VAL - 32] = "", why[OPT_WHY_BYTES];
@@ -67,8 +79,8 @@ int way_open(struct bench_job *job, struct bench_column *way, int id)
 		rg_error("--over %s: the MPI library has no such options (accepted: native)", way->name);
 		return RG_EXIT_USAGE;
 	}
-	snprintf(value, sizeof(value), "%s%s%s%s", way_choice(id)->name, extra, way->settings ? "," : "",
-		 way->settings ? way->settings : "");
+	if (!way_text(way, id, extra, value, sizeof(value)))
+		return RG_EXIT_USAGE;
 	if (railmpi_way_check(value, why, sizeof(why))) {
 		rg_error("--over %s", why);
 		return RG_EXIT_USAGE;

@@ -189,8 +189,8 @@ int railmpi_port_counters(int rail, railmpi_counter_fn *each, void *user);
 bool railmpi_counter_is_retry(const char *name);
 
 /*
- * Cell number 0, 1, ... of what this process has learned so far, librail's cells first.  False: there
- * are no more.
+ * Cell number 0, 1, ... of what librail has learned in this process so far.  False: there are no
+ * more.
  */
 bool railmpi_learned(unsigned cell, struct rail_learned *out);
 /* rail_learned_text, rail_processor of librail. */

@@ -318,6 +318,19 @@ static void test_down_is_a_port(void **state)
 	       "no rail: eth3 10.0.4.2 (node1): not all hosts have an interface that reaches it\n");
 }
 
+/* One host has containers, so its bridge alone is up: no rail of the others, which have the same address. */
+static void test_down_twins(void **state)
+{
+	hosts_make(3);
+	add_all("eth0", "10.0.1.%", 24, 1000);
+	add_all("docker0", "172.17.0.1", 16, 10000);
+	named(0, "docker0")->why = SOFTHCA_NET_DOWN;
+	named(2, "docker0")->why = SOFTHCA_NET_DOWN;
+	with_down = true;
+	expect_spec_of(unless_down, 0, "net=10.0.1.0/24");
+	with_down = false;
+}
+
 static void test_other_names(void **state)
 {
 	hosts_make(2);
@@ -590,6 +603,7 @@ int main(void)
 		cmocka_unit_test(test_vlan),
 		cmocka_unit_test(test_left_out_by_themselves),
 		cmocka_unit_test(test_down_is_a_port),
+		cmocka_unit_test(test_down_twins),
 		cmocka_unit_test(test_other_names),
 		cmocka_unit_test(test_one_subnet),
 		cmocka_unit_test(test_ipv6),

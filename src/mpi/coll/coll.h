@@ -164,7 +164,7 @@ int coll_set(const char *text, char *why, size_t why_size);
 uint64_t coll_digest(void);
 /* False: --coll leaves it to the library. */
 bool coll_is_ours(enum coll_id id);
-/* holds: those of COLL_COMMUTES, COLL_DIVIDES and COLL_RAILS that are true. */
+/* holds: those of COLL_COMMUTES, COLL_DIVIDES, COLL_RAILS and COLL_SAME_BITS that are true. */
 enum coll_algorithm coll_choose(enum coll_id id, int ranks, size_t bytes, unsigned holds);
 /* The same; *open: it is the table's choice, which costs may overrule. */
 enum coll_algorithm coll_choose_open(enum coll_id id, int ranks, size_t bytes, unsigned holds,

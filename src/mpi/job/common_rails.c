@@ -23,7 +23,7 @@
 
 enum {
 	CHOICES_MAX = 16,		/* each excludes a GID at least */
-	PROBES_MAX = 4,			/* each but the last finds two ports that do not reach each other */
+	PROBED_MAX = 4,			/* choices of pairs; datagrams try each but the last */
 };
 
 struct lists {
@@ -208,7 +208,7 @@ static int lists_choose(struct lists *l, struct rail_hosts **out)
 	do {
 		if (!rc)
 			rc = choose(hosts);
-	} while (!rc && ++turn < PROBES_MAX && probe(hosts, l->hosts));
+	} while (!rc && ++turn < PROBED_MAX && probe(hosts, l->hosts));
 	if (rc) {
 		rail_hosts_close(hosts);
 		return rc;

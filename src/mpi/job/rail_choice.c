@@ -235,12 +235,14 @@ static void rest_collect(struct choice *c)
 
 /* ---- Interfaces that are down -------------------------------------------- */
 
+/* The same address elsewhere is none of its subnet: see twins_find. */
 static bool is_up_in(const struct choice *c, const struct softhca_net *subnet)
 {
 	for (unsigned h = 0; h < c->hosts; h++)
 		for (unsigned i = 0; i < c->host[h].count; i++)
 			if (is_free(c, h, i) && !net_at(c, h, i)->why &&
-			    share_subnet(net_at(c, h, i), subnet))
+			    share_subnet(net_at(c, h, i), subnet) &&
+			    memcmp(&net_at(c, h, i)->gid, &subnet->gid, sizeof(subnet->gid)))
 				return true;
 	return false;
 }
