@@ -331,6 +331,18 @@ static void test_down_twins(void **state)
 	with_down = false;
 }
 
+/* Two interfaces in one subnet, and no name that all hosts have: the one that is up. */
+static void test_down_beside_up(void **state)
+{
+	hosts_make(2);
+	add(0, "eth0", "10.0.1.1", 24, 1000);
+	add(1, "ens1", "10.0.1.2", 24, 1000)->why = SOFTHCA_NET_DOWN;
+	add(1, "ens2", "10.0.1.3", 24, 1000);
+	with_down = true;
+	expect_spec_of(unless_down, 1, "net=10.0.1.3");
+	with_down = false;
+}
+
 static void test_other_names(void **state)
 {
 	hosts_make(2);
@@ -603,6 +615,7 @@ int main(void)
 		cmocka_unit_test(test_vlan),
 		cmocka_unit_test(test_left_out_by_themselves),
 		cmocka_unit_test(test_down_is_a_port),
+		cmocka_unit_test(test_down_beside_up),
 		cmocka_unit_test(test_down_twins),
 		cmocka_unit_test(test_other_names),
 		cmocka_unit_test(test_one_subnet),

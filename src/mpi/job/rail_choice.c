@@ -103,15 +103,20 @@ static bool all_have_name(const struct choice *c, const struct softhca_net *subn
 	return true;
 }
 
-/* The first free address in the subnet, by name; CHOICE_NONE. */
+/* Interfaces that are up come first, then names decide. */
+static bool is_preferred(const struct softhca_net *a, const struct softhca_net *b)
+{
+	return !a->why != !b->why ? !a->why : name_compare(a->name, b->name) < 0;
+}
+
+/* The first free address in the subnet; CHOICE_NONE. */
 static unsigned first_in(const struct choice *c, unsigned host, const struct softhca_net *subnet)
 {
 	unsigned best = CHOICE_NONE;
 
 	for (unsigned i = 0; i < c->host[host].count; i++)
 		if (is_free(c, host, i) && share_subnet(net_at(c, host, i), subnet) &&
-		    (best == CHOICE_NONE ||
-		     name_compare(net_at(c, host, i)->name, net_at(c, host, best)->name) < 0))
+		    (best == CHOICE_NONE || is_preferred(net_at(c, host, i), net_at(c, host, best))))
 			best = i;
 	return best;
 }
