@@ -9,7 +9,7 @@ enum {
 	SLOTS = 128, SLOTS_MANY = 64,
 	BYTES_LEAST = 128 * 1024, BYTES_LEAST_MANY = 16 * 1024,
 	/*
-	 * Of a ring that processors fill and empty.  Where a core has 2 MiB of L2, a line that is written
+	 * A ring that processors fill and empty.  Where a core has 2 MiB of L2, a line that is written
 	 * again within 256 KiB costs both ends twice the time: windows of 2 to 8 KiB double their rate.
 	 */
 	BYTES_COPIED = 256 * 1024, COPIED_RANKS = 64,

@@ -177,7 +177,7 @@ static void several_body(struct job *job)
 	job_close(job);
 }
 
-/* What is asked for is done, where processors copy; the receiver that may choose reads at first. */
+/* Where processors copy the ways are as asked for; the receiver that may choose reads at first. */
 static void test_several(void **state)
 {
 	static const struct several cases[] = {

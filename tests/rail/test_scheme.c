@@ -154,7 +154,7 @@ static void chosen(const struct world *w, enum rail_load load, char text[SCHEME_
 	for (unsigned c = 0; c < SCHEME_CLASSES; c++) {
 		const struct rail_scheme_cell *cell = &w->schemes.cell[load][c];
 
-			assert_true(cell->settled);
+		assert_true(cell->settled);
 		text[c] = letters[cell->scheme];
 	}
 	text[SCHEME_CLASSES] = '\0';

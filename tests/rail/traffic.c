@@ -36,7 +36,7 @@ struct side {
 	int last_of_way[TRAFFIC_WAYS_MAX];
 };
 
-/* Of each process, or of each member of one (members.c). */
+/* Each process has its own, or each member of one (members.c). */
 static _Thread_local struct {
 	struct job *job;
 	const struct traffic *t;

@@ -46,11 +46,11 @@ static int cuda_refused(void)
 
 /* ---- A message above the limit that may go either way: eager_choice.h ----------------- */
 
-/* May the sender choose for this message? */
+/* May the sender choose for this message?  A smaller one that a way offers stays an offer. */
 static bool may_choose(const struct rail_peer *peer, const struct rail_way *way,
 		       const struct rail_buf *buf, unsigned flags)
 {
-	return buf->bytes <= peer->eager_most && way->eager_auto &&
+	return buf->bytes <= peer->eager_most && buf->bytes > peer->ctx->eager_max && way->eager_auto &&
 	       (peer->rail_count == 1 || !rail_policies[way->policy].spreads) &&
 	       way->rendezvous == RAIL_BY_AUTO && way->completion == RAIL_BY_IMMEDIATE &&
 	       !(flags & RAIL_SEND_SYNC) && buf->kind != RAIL_MEM_PARTS;

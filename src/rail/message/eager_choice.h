@@ -10,10 +10,11 @@
  * of an eager message, when the bytes are in place.
  *
  * A row is a sequence of messages to one peer without any message from it.  A sample of a row is all
- * of it, if it is as long as the one before, or a batch of a long one; a message alone is no sample if another follows
- * before it has ended.  Where messages of both directions cross they are offered: both processors copy
- * all the time, and one copy by the kernel is less than two.  Learning begins after some messages, when the receiver has found how it moves
- * offers (scheme.h).  Of two schemes within EAGER_MARGIN percent offers stay.
+ * of it, if it is as long as the one before, or a batch of a long one; a message alone is no sample if
+ * another follows before it has ended.  Where messages of both directions cross they are offered: both
+ * processors copy all the time, and one copy by the kernel is less than two.  Learning begins after
+ * some messages, when the receiver has found how it moves offers (scheme.h).  Of two schemes within
+ * EAGER_MARGIN percent offers stay.
  *
  * Pure: no clock, no verbs.  A process has one table; its caller serializes.
  */
@@ -132,8 +133,8 @@ void rail_eager_ended(struct rail_eager_choice *choice, uint64_t now_ns);
 void rail_eager_forget(struct rail_eager_choice *choice);
 
 /*
- * The cost of a message, nanoseconds: the lower quartile of the samples, since the receiver may try other
- * schemes with some offers; 0: none.
+ * The cost of a message, nanoseconds: the lower quartile of the samples, since the receiver may try
+ * other schemes with some offers; 0: none.
  */
 uint32_t rail_eager_cost(const struct rail_eager_cell *cell, int scheme);
 

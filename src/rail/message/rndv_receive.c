@@ -196,14 +196,14 @@ static void take_turn(struct op *op)
 	move_by_one_end(op, op->peer->reads_next = !op->peer->reads_next);
 }
 
-/* The scheme of an offer that leaves the choice to this end. */
+/* The scheme of an offer that leaves the choice to this end.  Without bytes no end comes to be told. */
 static void take_choice(struct op *op)
 {
 	struct rail_schemes *schemes = &op->peer->ctx->schemes;
 	struct rail_scheme_cell *cell = choice_cell_of(op);
 	enum rail_scheme scheme = cell->scheme;
 
-	if (unlikely(rail_scheme_learns(schemes, cell))) {
+	if (unlikely(op->bytes && rail_scheme_learns(schemes, cell))) {
 		scheme = rail_scheme_take(schemes, cell, rg_now_ns());
 		op->rndv_state |= RNDV_MEASURED;
 	}

@@ -272,7 +272,7 @@ static bool is_beyond_noise(const struct rail_scheme_cell *cell, int fast, int s
 	const unsigned n = cell->samples[fast] < cell->samples[slow] ? cell->samples[fast] :
 								       cell->samples[slow];
 
-	return gap >> 31 || spread >> 28 || gap * gap * n >= 9 * spread * spread;
+	return gap >> 28 || spread >> 28 || gap * gap * n >= 9 * spread * spread;
 }
 
 static bool is_clear(const struct rail_scheme_cell *cell)
@@ -383,12 +383,17 @@ static void batch_break(struct rail_scheme_cell *cell, enum rail_load load)
 	cell->begun_ns = 0;
 }
 
-/* A visit ends before its time; its messages that have ended are a sample. */
-static void visit_cut(struct rail_scheme_cell *cell, const struct plan *p)
+/*
+ * A visit ends before its time; its messages are a sample: alone those whose duration is known, queued
+ * all that have ended.
+ */
+static void visit_cut(struct rail_scheme_cell *cell, enum rail_load load)
 {
-	if (cell->visit_done)
-		sample_add(cell, cell->visit_ns / cell->visit_done);
-	visit_end(cell, p);
+	const uint32_t messages = load == LOAD_ALONE ? cell->visit_messages : cell->visit_done;
+
+	if (messages)
+		sample_add(cell, cell->visit_ns / messages);
+	visit_end(cell, &plan[load]);
 }
 
 /* ---- Messages ------------------------------------------------------------ */
@@ -423,7 +428,7 @@ static void last_end(struct rail_schemes *schemes, const struct rail_scheme_cell
 	else if (last->begun_ns && last->done >= batch_messages(last, &plan[load]))
 		batch_end(last, &plan[load], now_ns);
 	if (!last->settled && is_dear(last))
-		visit_cut(last, &plan[load]);
+		visit_cut(last, load);
 }
 
 /* Begin a batch, when enough messages are passed. */

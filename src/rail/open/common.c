@@ -291,7 +291,7 @@ static int rail_try(const struct rail_hosts *h, struct vrb_ports *ports, unsigne
 	const struct choice_port *p = end_of(h, h->mine, rail, &own);
 	struct vrb_port *port = rail_port_named(ports, p->name);
 
-	/* Of the hosts' own GIDs each is known to be usable (choice_port.tables). */
+	/* Each of the hosts' own GIDs is known to be usable (choice_port.tables). */
 	if (h->choice.pairwise[rail])
 		return 0;
 	end_of(h, peer, rail, &theirs);

@@ -22,7 +22,7 @@
 
 struct rail_ctx;
 
-/* What rail_learned_text writes (rail.h); text is changed.  0, or -EINVAL with why. */
+/* Read a line of rail_learned_text (rail.h); text is changed.  0, or -EINVAL with why. */
 int rail_cell_parse(char *text, struct rail_learned *cell, char *why, size_t why_size);
 
 /* Called for each cell of a file's text; nonzero ends the parsing. */

@@ -25,9 +25,9 @@
  *    RTS, CTS and FIN of all chunks are among them.
  *
  * To go on, a peer would need an eager lane on a second rail, a copy of each record until it is
- * granted, and an exchange of the numbers taken after both ends have stopped the first.  The
- * software HCA tells of paths by
- * itself (vrb_ud_lost): its events are not read.
+ * granted, and an exchange of the numbers taken after both ends have stopped the first.
+ *
+ * The software HCA tells of paths by itself (vrb_ud_lost): its events are not read.
  */
 #ifndef RAIL_EVENTS_H
 #define RAIL_EVENTS_H

@@ -175,7 +175,7 @@ static bool gids_pairwise(struct choice *c, unsigned rail)
 	for (unsigned a = 0; a < c->hosts && met; a++) {
 		c->end[a][rail].gid = gid_live(port_of(c, a, rail));
 		for (unsigned b = a + 1; b < c->hosts && met; b++) {
-			uint8_t i, k;
+			uint8_t i = 0, k = 0;
 
 			met = choice_gid_pair(c, rail, a, b, &i, &k);
 			c->routed[rail] |= met && gid_relation(&port_of(c, a, rail)->tables.gid[i],

@@ -2,7 +2,7 @@
  * port_probe.c - do datagrams pass between the ports of each rail?  Cables may be crossed, a VLAN or a
  * filter may be in the way: ports of one network need not reach each other.
  *
- * One process of each host has a datagram queue pair for each of its rails.  First each rail by
+ * A process of each host has a datagram queue pair for each of its rails.  First each rail by
  * itself, to the hosts 1, 2, 4, ... further on: on nearly every cluster nothing is missing, and the
  * probe is over.  Else from each port to each one of the reference host (choice.ref), and back: ports
  * between which anything is lost are no rail (port_choice.h).
@@ -29,7 +29,7 @@ enum {
 	PROBE_BATCH = 16,
 };
 
-/* Of a host, for the others. */
+/* A host, as the others need it. */
 struct probe_address {
 	uint64_t cookie;		/* datagrams to this host carry it */
 	uint32_t rails, pad;		/* 0: it cannot probe */

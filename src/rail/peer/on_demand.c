@@ -15,7 +15,6 @@
  * Repetitions have no limit of their own, since a process that is stopped answers when it goes
  * on.  reach.h tells silence from loss.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -501,7 +500,6 @@ static int connect_self(struct rail_peer *peer)
 int rail_on_demand_why(const struct rail_peer *peer, const char **why)
 {
 	const struct rail_connector *c = peer->demand ? peer->demand->connector : NULL;
-
 	struct vrb_port copy;
 
 	return c ? vrb_ud_lost(c->adapter, port_towards(peer, &copy), &peer->demand->to, why) : 0;

@@ -314,7 +314,7 @@ HCA_EXPORT int softhca_exposed_node(void)
 
 	if (!exposed || strcmp(exposed, "1") != 0)
 		return -1;
-	/* Of a number that makes no sense the list of devices tells. */
+	/* The list of devices tells of a number that makes no sense. */
 	return n < 0 || n > INT_MAX ? 0 : (int)n;
 }
 

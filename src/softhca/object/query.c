@@ -39,7 +39,7 @@ int hca_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
 	memset(attr, 0, sizeof(*attr));
 	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "softhca-%s", PACKAGE_VERSION);
 	attr->node_guid = htobe64(hca_device_guid(hca_context_of(c)->device));
-	/* That of the first function. */
+	/* The card's is the GUID of its first function. */
 	attr->sys_image_guid = p->one_card ? attr->node_guid & ~htobe64(0xf0) : attr->node_guid;
 	/* No vendor's: the locally administered prefix of the GUIDs.  vendor_part_id stays 0. */
 	attr->vendor_id = 0x025348;

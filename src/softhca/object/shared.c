@@ -286,7 +286,7 @@ bool hca_shared_accept(struct hca_shared *s, uint32_t position, uint32_t entry, 
 
 void hca_shared_release(struct hca_shared *s, uint32_t entry)
 {
-	/* Of all who filled places before: the poster's 0 in this place comes before the entry. */
+	/* Acquires all who filled places before: the poster's 0 in this place comes before the entry. */
 	uint32_t at = atomic_fetch_add_explicit(&s->freed_tail, 1, memory_order_acq_rel);
 
 	atomic_store_explicit(&s->freed[at & s->view.mask], entry + 1, memory_order_release);
