@@ -211,6 +211,21 @@ static void without_end(void **state)
 	assert_int_equal(cell->scheme, EAGER_OFFERED);
 }
 
+/* Samples of offers never end either, such as of rows to several peers that alternate. */
+static void offers_without_end(void **state)
+{
+	struct world w = world_make(&machines[2], 1);
+	struct rail_eager_cell *cell = &w.choice.cell[EAGER_ALONE][0];
+
+	(void)state;
+	for (int i = 0; i < 400 && !cell->settled; i++) {
+		message(&w, 16 * KIB);
+		rail_eager_forget(&w.choice);
+	}
+	assert_true(cell->settled);
+	assert_int_equal(cell->scheme, EAGER_OFFERED);
+}
+
 /* Pings are alone, windows are not; of both directions they cross. */
 static void kinds_of_rows(void **state)
 {
@@ -280,6 +295,7 @@ int main(void)
 		cmocka_unit_test(bad_samples),
 		cmocka_unit_test(without_reason),
 		cmocka_unit_test(without_end),
+		cmocka_unit_test(offers_without_end),
 		cmocka_unit_test(kinds_of_rows),
 		cmocka_unit_test(endless_row),
 		cmocka_unit_test(forgotten),

@@ -17,6 +17,7 @@ enum {
 	ROW_LEAST = 8, ROW_LONG = 256,
 	BATCH_LONG = 128,		/* messages of a sample in a long row, perhaps an endless one */
 	LOST_MOST = 8,			/* samples in sequence after which eager messages are not measured */
+	LOST_OFFERS_MOST = 64,		/* ... offers, such as of rows to several peers that alternate */
 	LATE_MOST = 256,		/* messages after which the end of a sample is lost */
 	/* After so many samples the best one decides if it is so much above the other's, percent. */
 	DROP_SAMPLES = 6, DROP_PERCENT = 150,
@@ -91,7 +92,8 @@ void rail_eager_forget(struct rail_eager_choice *choice)
 	struct rail_eager_cell *cell = choice->measured;
 
 	choice->measured = NULL;
-	if (cell && !cell->settled && cell->scheme == EAGER_SENT && ++cell->lost == LOST_MOST)
+	if (cell && !cell->settled &&
+	    ++cell->lost == (cell->scheme == EAGER_SENT ? LOST_MOST : LOST_OFFERS_MOST))
 		settle(cell, EAGER_OFFERED);
 }
 

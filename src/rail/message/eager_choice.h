@@ -55,7 +55,7 @@ struct rail_eager_cell {
 	uint8_t scheme;			/* now */
 	bool settled;
 	uint8_t passed;			/* messages of this scheme before its samples */
-	uint8_t lost;			/* samples of eager messages without an end, one after the other */
+	uint8_t lost;			/* samples without an end, one after the other */
 	uint16_t seen;			/* messages before learning, to a limit */
 	uint32_t row, row_before;	/* place of the last message; of the last one of the row before */
 };

@@ -64,6 +64,8 @@ struct rail_prober {
 	struct probe_address *address;	/* [hosts] */
 	/* Rails of this host that a host's rail has reached, where one of both is the reference. */
 	uint32_t (*heard)[RAIL_MAX];	/* [hosts] */
+	/* Rails of a host, of which a rail of this host has no address handle: to ask again may take a second. */
+	uint32_t (*unknown)[RAIL_MAX];	/* [hosts] */
 };
 
 /* ---- Queue pairs ----------------------------------------------------------- */
@@ -138,6 +140,7 @@ void rail_probe_close(struct rail_prober *p)
 	vrb_ports_free(&p->ports);
 	free(p->address);
 	free(p->heard);
+	free(p->unknown);
 	free(p);
 }
 
@@ -164,7 +167,8 @@ static struct rail_prober *prober_make(const struct rail_settings *set, const st
 	p->cookie = rg_random();
 	p->address = calloc(p->hosts, sizeof(*p->address));
 	p->heard = calloc(p->hosts, sizeof(*p->heard));
-	if (p->address && p->heard && !rails_make(p, set, h))
+	p->unknown = calloc(p->hosts, sizeof(*p->unknown));
+	if (p->address && p->heard && p->unknown && !rails_make(p, set, h))
 		return p;
 	rail_probe_close(p);
 	return NULL;
@@ -257,8 +261,12 @@ static void send_to(struct rail_prober *p, int rail, unsigned host, int to, uint
 	struct datagram d = { p->address[host].cookie, p->mine, (uint32_t)rail };
 	struct ibv_ah *ah;
 
-	if (vrb_ud_way(r->adapter, r->port, address, &ah))
+	if (p->unknown[host][rail] >> to & 1)
 		return;
+	if (vrb_ud_way(r->adapter, r->port, address, &ah)) {
+		p->unknown[host][rail] |= UINT32_C(1) << to;
+		return;
+	}
 	memcpy(at, &d, sizeof(d));
 	if (!vrb_ud_send(&r->ud, ah, address->qpn, PROBE_RECEIVES, at, sizeof(d), r->mr->lkey))
 		r->out++;
@@ -307,13 +315,24 @@ static bool pairs_miss(const struct rail_prober *p)
 	return false;
 }
 
+static void rails_poll_until(struct rail_prober *p, uint64_t ns)
+{
+	while (!rg_reached(ns, rg_now_ns())) {
+		rails_poll(p);
+		rg_yield();
+	}
+}
+
 bool rail_probe_round(struct rail_prober *p, bool all_pairs, uint64_t most_ns)
 {
-	const uint64_t begin_ns = rg_now_ns();
+	const uint64_t begin_ns = rg_now_ns(), turn_ns = most_ns / PROBE_TIMES;
 
 	for (uint64_t turn = 0; turn < PROBE_TIMES; turn++) {
-		const uint64_t until_ns = begin_ns + most_ns * (turn + 1) / PROBE_TIMES;
+		const uint64_t until_ns = begin_ns + turn_ns * (turn + 1);
 
+		/* The reference has room for some datagrams: hosts send one after the other. */
+		if (all_pairs && p->mine != p->ref)
+			rails_poll_until(p, until_ns - turn_ns + turn_ns / 2 * p->mine / p->hosts);
 		if (all_pairs)
 			send_pairs(p, begin_ns + most_ns);
 		else

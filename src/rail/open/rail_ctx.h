@@ -37,7 +37,7 @@ struct rail {
 /* The sample under way of eager_choice. */
 struct rail_eager_sample {
 	const struct rail_peer *peer;	/* of the last message that was chosen for */
-	const struct op *op;		/* the last message, an offer or not sent yet; NULL: neither */
+	const struct op *op;		/* the last message, an offer; NULL: none */
 	uint32_t end;			/* the last message, sent: its end in the ring */
 	bool told;			/* such a message is under way */
 };
