@@ -2,6 +2,8 @@
  * test_offers.c - rendezvous chosen by the ends: the way that each message takes, and its bytes, if
  * both ends offer at once and if several offers wait.
  */
+#include <string.h>
+
 #include "cmocka_all.h"
 
 #include "job.h"
@@ -202,11 +204,70 @@ static void test_several(void **state)
 					 &cases[i], 0), 0);
 }
 
+/* ---- Offers without bytes -------------------------------------------------------------------- */
+
+enum { EMPTY = 4, SINGLE = 64, SINGLE_BYTES = 16384 };
+
+static struct rail_op single_in = { .done = job_count_done };
+static unsigned char single_to[SINGLE_BYTES];
+
+static void single_accept(void *user, const struct rail_message *msg)
+{
+	(void)user;
+	CHECK_EQUAL(rail_accept(msg->peer, msg->rendezvous,
+				&(struct rail_buf){ single_to, msg->bytes, RAIL_MEM_HOST }, &single_in), 0);
+}
+
+static uint32_t samples_alone(const struct job *job)
+{
+	struct rail_learned cell;
+	uint32_t samples = 0;
+
+	for (unsigned i = 0; rail_learned(job->ctx, i, &cell); i++)
+		for (unsigned k = 0; k < cell.schemes && !strcmp(cell.load, "alone"); k++)
+			samples += cell.scheme[k].samples;
+	return samples;
+}
+
+/* Messages one after the other, each waited for. */
+static void empty_body(struct job *job)
+{
+	const struct rail_way way = { .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192,
+				      .rendezvous = RAIL_BY_AUTO };
+	const struct rail_header header = { { 1, 2 } };
+	static unsigned char from[SINGLE_BYTES];
+
+	job->rail.on_message = single_accept;
+	job_connect(job);
+	for (int n = 1; n <= EMPTY + SINGLE; n++) {
+		struct rail_op out = { .done = job_count_done };
+		const size_t bytes = n <= EMPTY ? 0 : SINGLE_BYTES;
+
+		if (job->rank == 0)
+			CHECK_EQUAL(rail_send(job->peer[1], &way, &header,
+					      &(struct rail_buf){ from, bytes, RAIL_MEM_HOST },
+					      RAIL_SEND_SYNC, &out), 0);
+		while (job_seen.done < n)
+			job_progress(job);
+	}
+	CHECK_EQUAL(job_seen.status, 0);
+	CHECK(job->rank == 0 || samples_alone(job) > 0);
+	job_close(job);
+}
+
+/* The receiver measures the messages after them. */
+static void test_empty(void **state)
+{
+	(void)state;
+	assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, empty_body, NULL, 0), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_met),
 		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_empty),
 	};
 
 	if (argc > 1)
