@@ -39,6 +39,9 @@ expect "its end record has each rank's" eval \
 launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/known_calls
 expect "exec --ledger tells them of each rank" eval \
 	'[ "$(grep -c "^  learned, rank [01]: receive host queued 16K turns read=900 halves=800 turns=600 (given by --costs)$" "$err")" -eq 2 ]'
+launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/learn_suite native
+expect "it tells the races of collectives, once" \
+	[ "$(grep -c '^  learned, 2 ranks: allreduce 128K [a-z]* [a-z]*=[0-9]* .*(measured)$' "$err")" -eq 1 ]
 
 # Refused in one line, which names the variable.
 refuses() {

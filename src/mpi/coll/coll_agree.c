@@ -7,6 +7,8 @@
 #include "mpi/coll/coll_data.h"
 #include "mpi/coll/coll_learn.h"
 #include "mpi/comm/comm.h"
+#include "mpi/comm/comm_table.h"
+#include "mpi/job/progress.h"
 #include "util/clock.h"
 #include "util/compiler.h"
 
@@ -97,10 +99,30 @@ void coll_taken(struct coll *k)
 		coll_race_abandon(race);
 }
 
-/* ---- Duplicates ----------------------------------------------------------------------------- */
+/* ---- Communicators -------------------------------------------------------------------------- */
 
 void coll_inherit(struct comm *made, const struct comm *parent)
 {
 	if (parent->collective->learned)
 		made->collective->learned = coll_must(coll_learned_copy(parent->collective->learned));
+}
+
+struct visit {
+	coll_learned_comm_fn *fn;
+	void *user;
+};
+
+static void visit_comm(struct comm *c, uint64_t arg)
+{
+	const struct visit *v = (const struct visit *)(uintptr_t)arg;
+
+	if (c->learned)
+		v->fn(v->user, c->size, c->learned);
+}
+
+void coll_each_learned(coll_learned_comm_fn *visit, void *user)
+{
+	struct visit v = {visit, user};
+
+	comm_table_each(visit_comm, (uint64_t)(uintptr_t)&v);
 }

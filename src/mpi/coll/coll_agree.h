@@ -41,5 +41,8 @@ static inline int coll_end_taken(struct coll *k)
 
 /* The duplicate has no races yet; both communicators are routed, and in the same way. */
 void coll_inherit(struct comm *made, const struct comm *parent);
+/* Visit the races of this process, by communicator.  Inside layer_enter. */
+typedef void coll_learned_comm_fn(void *user, int ranks, const struct coll_learned *learned);
+void coll_each_learned(coll_learned_comm_fn *visit, void *user);
 
 #endif

@@ -7,8 +7,11 @@
 #include <string.h>
 
 #include "mpi/abi/native.h"
+#include "mpi/coll/coll_agree.h"
+#include "mpi/coll/coll_learn.h"
 #include "mpi/job/progress.h"
 #include "mpi/railmpi.h"
+#include "util/units.h"
 
 static const char *const why[RAIL_LEARNED_WHYS] = {
 	[RAIL_LEARNED_ASSUMED] = "assumed so far",
@@ -36,6 +39,41 @@ static void cells_print(FILE *f)
 		railmpi_learned_text(&cell, text, sizeof(text));
 		fprintf(f, "  learned, rank %d: %s (%s)\n", layer.world_rank, text, why[cell.why]);
 	}
+}
+
+struct races {
+	FILE *f;
+	int ranks;
+};
+
+static void race_print(void *user, const struct coll_learned_row *row)
+{
+	const struct races *of = user;
+	char bytes[RG_UNIT_TEXT];
+
+	rg_format_size(row->most_bytes, bytes, sizeof(bytes));
+	fprintf(of->f, "  learned, %d ranks: %s %s %s", of->ranks, row->collective, bytes, row->choice);
+	for (int c = 0; c < row->candidates; c++)
+		if (row->cost_ns[c])
+			fprintf(of->f, " %s=%" PRIu32, row->candidate[c], row->cost_ns[c]);
+	fprintf(of->f, " (%s)\n", row->settled ? "measured" : "not settled");
+}
+
+static void races_print(void *user, int ranks, const struct coll_learned *learned)
+{
+	struct races of = { user, ranks };
+
+	coll_learned_each(learned, race_print, &of);
+}
+
+/* The ranks of a communicator have the same races, so rank 0 tells those of its communicators. */
+static void all_races_print(FILE *f)
+{
+	if (layer.world_rank)
+		return;
+	layer_enter();
+	coll_each_learned(races_print, f);
+	layer_leave();
 }
 
 /* All ranks take part, those without a text, too. */
@@ -72,6 +110,7 @@ char *learned_gather(void)
 
 	if (f) {
 		cells_print(f);
+		all_races_print(f);
 		fclose(f);
 	}
 	all = texts_gather(text, text ? (int)length : 0);
