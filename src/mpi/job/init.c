@@ -85,6 +85,8 @@ static void start_or_exit(void)
 		end_with_self();
 		return;
 	}
+	if (!alone)
+		end_together();
 	native.Finalize();
 	if (alone)
 		rg_let_rank_0_speak();
