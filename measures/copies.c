@@ -420,7 +420,8 @@ int main(int argc, char **argv)
 		ring_add(32 << 10);
 	signal(SIGCHLD, child_ended);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED || (child = fork()) < 0)
+	child = shared == MAP_FAILED ? -1 : fork();
+	if (child < 0)
 		die("copies");
 	me = child == 0;
 	if (me)
