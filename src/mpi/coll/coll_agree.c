@@ -14,13 +14,24 @@
 
 /* ---- Before the algorithm ------------------------------------------------------------------- */
 
+/* The class is the call's, so such a race needs no look at what is within reach. */
+static bool is_settled_for(const struct coll_race *race, const struct coll_call *call)
+{
+	return race && race->settled && race->holds == call->holds &&
+	       race->candidate[0] == call->usual;
+}
+
 /* NULL: the call has nothing to choose from. */
 static struct coll_race *race_of(struct comm *c, const struct coll_call *call)
 {
 	const int class = coll_learn_class(call->bytes);
 	struct coll_race **race;
 
-	if (class < 0 || !coll_learn_may(call))
+	if (class < 0)
+		return NULL;
+	if (c->learned && is_settled_for(c->learned->race[call->id][class], call))
+		return c->learned->race[call->id][class];
+	if (!coll_learn_may(call))
 		return NULL;
 	if (!c->learned)
 		c->learned = coll_must(calloc(1, sizeof(*c->learned)));
