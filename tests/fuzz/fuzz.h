@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Run one input; aborts on an error.  The name is libFuzzer's. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -17,6 +18,16 @@ size_t fuzz_seed(unsigned index, unsigned char *to, size_t most);
  */
 size_t fuzz_mutate(unsigned char *data, size_t size, size_t most, uint64_t *random)
 	__attribute__((weak));
+
+/* fuzz_seed of targets whose initial inputs are texts. */
+static inline size_t fuzz_seed_text(const char *const *seeds, size_t count, unsigned index,
+				    unsigned char *to)
+{
+	if (index >= count)
+		return 0;
+	memcpy(to, seeds[index], strlen(seeds[index]));
+	return strlen(seeds[index]);
+}
 
 /* The number of inputs that `make check` runs. */
 extern const unsigned fuzz_rounds;

@@ -23,10 +23,7 @@ const unsigned fuzz_rounds = 20000;
 
 size_t fuzz_seed(unsigned index, unsigned char *to, size_t most)
 {
-	if (index >= sizeof(seeds) / sizeof(*seeds))
-		return 0;
-	memcpy(to, seeds[index], strlen(seeds[index]));
-	return strlen(seeds[index]);
+	return fuzz_seed_text(seeds, sizeof(seeds) / sizeof(*seeds), index, to);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
