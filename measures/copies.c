@@ -86,7 +86,7 @@ static struct shared {
 static int me;
 static uint64_t turn;
 
-/* What this process knows of a stream. */
+/* A stream as this process sees it. */
 static struct flow {
 	uint64_t message, until;	/* the next one; all from there on are others' */
 	uint64_t slice;			/* the next one */
@@ -142,7 +142,7 @@ static void by_kernel(int sender, size_t from, size_t to)
 	}
 }
 
-/* One part, if there is one already. */
+/* Copy a part, if one has come. */
 static void move_part(const struct way *w, int sender, size_t bytes)
 {
 	struct stream *s = &shared->stream[sender];
@@ -163,7 +163,7 @@ static void move_part(const struct way *w, int sender, size_t bytes)
 
 /* ---- The ring ------------------------------------------------------------------------------------ */
 
-/* One slice in or out, if there is room or something there. */
+/* Copy a slice in where there is room, or out where one has come. */
 static void move_slice(const struct way *w, int sender, size_t bytes)
 {
 	struct stream *s = &shared->stream[sender];

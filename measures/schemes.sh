@@ -1,7 +1,7 @@
 # schemes.sh - a group of measures/run.sh: what the automatic choice between two processes of one host costs
 # against each scheme that options force, plain copies, and the MPI libraries by themselves.
 #
-#	MEASURE_SCHEMES=WORDS	of: plain pt2pt collectives first before (default: all, 25 minutes); none: tables of
+#	MEASURE_SCHEMES=WORDS	of: plain pt2pt collectives first before (default: all, half an hour or more); none: tables of
 #				MEASURE_VALUES
 #	MEASURE_LAUNCHES=N	default here: 7; 1 tries whether it works
 #	MEASURE_SIZES=LOW:HIGH	of pt2pt (default: 4K:4M)

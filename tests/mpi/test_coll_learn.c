@@ -102,7 +102,7 @@ static double random_of(uint64_t *dice)
 	return (double)(*dice >> 11) / (double)(UINT64_C(1) << 53);
 }
 
-/* What a call costs a rank: up to a tenth more, now and then many times as much. */
+/* The cost of a call to a rank: up to a tenth above the algorithm's, now and then many times as much. */
 static double noisy(double ns, uint64_t *dice)
 {
 	double factor = 1 + 0.1 * random_of(dice);

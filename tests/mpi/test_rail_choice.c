@@ -318,7 +318,7 @@ static void test_down_is_a_port(void **state)
 	       "no rail: eth3 10.0.4.2 (node1): not all hosts have an interface that reaches it\n");
 }
 
-/* One host has containers, so its bridge alone is up: no rail of the others, which have the same address. */
+/* The bridge of containers is up on one host alone; the others' have the same address, so none is a rail. */
 static void test_down_twins(void **state)
 {
 	hosts_make(3);

@@ -56,7 +56,7 @@ static bool may_choose(const struct rail_peer *peer, const struct rail_way *way,
 	       !(flags & RAIL_SEND_SYNC) && buf->kind != RAIL_MEM_PARTS;
 }
 
-/* One more message in the row of those since the peer was heard. */
+/* A message joins the row of those that were sent since the peer was heard. */
 static void row_step(struct rail_peer *peer)
 {
 	uint64_t heard = 0;

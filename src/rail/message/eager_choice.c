@@ -86,7 +86,7 @@ static void compare(struct rail_eager_cell *cell, unsigned samples)
 
 /* ---- Samples -------------------------------------------------------------- */
 
-/* Whose samples never end stays with offers. */
+/* A cell whose samples never end stays with offers. */
 void rail_eager_forget(struct rail_eager_choice *choice)
 {
 	struct rail_eager_cell *cell = choice->measured;
