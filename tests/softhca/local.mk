@@ -186,10 +186,11 @@ check-long: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_modul
 	@test -n "$$LONG_SECONDS" || $(MAKE) $(AM_MAKEFLAGS) check-clang
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/softhca/long.sh
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/apps/long.sh
+	@$(AM_TESTS_ENVIRONMENT) test -n "$$LONG_SECONDS" || $(SHELL) $(srcdir)/tests/apps/packages.sh
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/memory/long.sh
 	@test -n "$$LONG_SECONDS" || $(SHELL) $(srcdir)/tests/chroots.sh trixie:mpich bookworm:openmpi || \
 		test $$? -eq 77
-EXTRA_DIST += tests/apps/long.sh
+EXTRA_DIST += tests/apps/long.sh tests/apps/packages.sh
 check-threads:
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/run-jobs.sh "$(THREADS_ONLY)" tests/softhca/tsan tests/rail/tsan tests/mpi/tsan
 .PHONY: fuzz check-long check-threads
