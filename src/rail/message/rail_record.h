@@ -44,7 +44,9 @@ struct rail_rts_wire {
 	uint64_t handle, threshold;
 	uint8_t policy, bound, lane, rndv_flags;	/* rndv_flags: rndv.h */
 	uint8_t weight[RAIL_MAX];	/* weighted: parts of the rails, in proportion */
-	uint8_t parts, pad[3];		/* the sender's memory is in parts */
+	uint8_t parts;			/* the sender's memory is in parts */
+	uint8_t crossing;		/* with RNDV_CHOICE: the scheme of messages that cross (scheme.h) */
+	uint8_t pad[2];
 };
 
 _Static_assert(sizeof(struct rail_rts_wire) == RAIL_SLOT_PAYLOAD, "an RTS fits a slot");

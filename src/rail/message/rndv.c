@@ -53,6 +53,7 @@
 #include "rail/message/rndv_receive.h"
 #include "rail/message/stripe.h"
 #include "rail/message/table.h"
+#include "util/clock.h"
 #include "util/compiler.h"
 
 /* From the top bit down, word of a CTS: generation:8 landing:8 alone:1 edges:1 more:1 bytes:45. */
@@ -117,6 +118,8 @@ void rndv_finish(struct op *op, int status)
 	if (op->rndv_state & RNDV_AWAITS_FIN || (op->parts && op->parts->tabled))
 		rail_table_remove(&op->peer->ctx->table, op->handle);
 	rndv_release(op);
+	if (unlikely(op->peer->ctx->schemes.window))
+		rail_crossing_sent(&op->peer->ctx->schemes, op->peer->offers, rg_now_ns());
 	if (unlikely(op->peer->ctx->eager_sample.op == op))
 		rail_eager_offer_ended(op, status);
 	op_end(op, status);
@@ -166,6 +169,7 @@ static int rts_post(struct rail_tx *tx, struct op *op)
 		.lane = op->lane,
 		.rndv_flags = op->rndv_flags,
 		.parts = op->parts && op->parts->memory,
+		.crossing = (uint8_t)rndv_told(op),
 	};
 	int rc;
 

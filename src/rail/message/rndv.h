@@ -33,6 +33,7 @@
 #include "rail/policy.h"
 #include "rail/rail.h"
 #include "rail/peer/peer.h"
+#include "rail/message/scheme.h"
 #include "rail/message/stripe.h"
 
 struct rail_lane;
@@ -75,7 +76,12 @@ enum {
 	RNDV_ONE_END = 4,			/* both ends were offered, and one moves all */
 	RNDV_HAS_EDGES = 8,			/* the edges go as a record: edges.h */
 	RNDV_MEASURED = 16,			/* receiver: its end is told to scheme.h */
+	RNDV_CROSSED = 32,			/* receiver: an offer of this end waited for its answer */
 };
+
+/* op->rndv_state of an offer, from this bit on: what it has told of messages that cross. */
+enum { RNDV_TOLD_SHIFT = 6 };
+_Static_assert(RAIL_SCHEMES <= 4, "two bits hold a scheme");
 
 /* Bits in the word of a CTS: RNDV_ONE_END, RNDV_HAS_EDGES; of a CTS or FIN: more parts, bytes. */
 #define CTS_ALONE ((uint64_t)1 << 47)
@@ -119,6 +125,18 @@ static inline uint32_t rndv_own_chunks(const struct op *op, const struct rail_st
 
 	*first = reads ? written : 0;
 	return reads ? s->piece[k].count - written : written;
+}
+
+/* Does this end choose for messages of both directions that cross? */
+static inline bool rndv_leads(const struct rail_peer *peer)
+{
+	return peer->ctx->cfg.index < peer->index;
+}
+
+/* What an offer has told. */
+static inline enum rail_scheme rndv_told(const struct op *op)
+{
+	return (enum rail_scheme)(op->rndv_state >> RNDV_TOLD_SHIFT);
 }
 
 /* May one end move all of an offer by both?  Where processors copy, one copies as well as two. */
