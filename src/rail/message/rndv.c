@@ -71,7 +71,7 @@ static uint64_t even_chunk_bytes(const struct op *op)
 	bool cut = rail_policy_cuts(op->policy, op->bytes, op->threshold);
 	uint64_t rails = (uint64_t)(cut ? op->peer->rail_count : 1);
 	uint64_t share = (op->bytes + rails - 1) / rails;
-	uint64_t chunks = share ? (share + RNDV_COPY_BYTES - 1) / RNDV_COPY_BYTES : 1;
+	uint64_t chunks = share ? (share + RNDV_CALL_BYTES - 1) / RNDV_CALL_BYTES : 1;
 	uint64_t bytes;
 
 	chunks += chunks * rails % 2;
@@ -79,11 +79,21 @@ static uint64_t even_chunk_bytes(const struct op *op)
 	return bytes & ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
 }
 
-/* Each of several queue pairs per rail gets a chunk, unless the chunk would be small. */
-static uint64_t chunk_bytes(const struct rail_peer *peer, uint64_t bytes)
+/* The longest chunk.  A message that processors copy over one rail takes as few calls as can be. */
+static uint64_t chunk_most(const struct op *op)
 {
-	uint64_t share = bytes / (uint64_t)(peer->rail_count * peer->qps) + RAIL_STRIPE_ALIGN;
-	uint64_t most = peer->chunk;
+	const struct rail_peer *peer = op->peer;
+	bool spreads = peer->rail_count > 1 && rail_policies[op->policy].spreads;
+
+	return peer->copies && !spreads && !peer->ctx->settings.chunk ? RNDV_CALL_BYTES : peer->chunk;
+}
+
+/* Each of several queue pairs per rail gets a chunk, unless the chunk would be small. */
+static uint64_t chunk_bytes(const struct op *op)
+{
+	const struct rail_peer *peer = op->peer;
+	uint64_t share = op->bytes / (uint64_t)(peer->rail_count * peer->qps) + RAIL_STRIPE_ALIGN;
+	uint64_t most = chunk_most(op);
 
 	most = most < peer->chunk_most ? most : peer->chunk_most & ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
 	if (peer->qps == 1 || share > most)
@@ -98,7 +108,7 @@ void rndv_plan(const struct op *op, struct rail_stripe *s)
 		.rail_count = op->peer->rail_count,
 		.chunk_bytes = op->rndv_flags & RNDV_BOTH ? even_chunk_bytes(op) :
 			       op->rndv_state & RNDV_ONE_END && op->rndv_flags & RNDV_READ ?
-			       RNDV_COPY_BYTES : chunk_bytes(op->peer, op->bytes),
+			       RNDV_CALL_BYTES : chunk_bytes(op),
 	};
 
 	rail_policy_cut(&cut, op->policy, op->threshold, op->bytes, op->bound, op->weight);
