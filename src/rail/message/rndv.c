@@ -187,6 +187,10 @@ static int rts_post(struct rail_tx *tx, struct op *op)
 		return 0;		/* not connected yet */
 	rts.bound = (uint8_t)whole_rail(op, tx->lane->k);
 	op->bound = rts.bound;
+	if (op->rndv_flags & RNDV_KEYED) {
+		rts.address = (uintptr_t)op->buf.addr;
+		rts.rkey = op->mr ? op->mr->on[peer_adapter(op->peer, op->bound)]->rkey : 0;
+	}
 	if (policy->measures) {
 		rail_estimate_weights(&op->peer->writing, op->weight);
 		memcpy(rts.weight, op->weight, sizeof(rts.weight));

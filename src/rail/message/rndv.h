@@ -9,6 +9,8 @@
  *	     <--  CTS                           (the receiver reads over all rails)
  *	chunks  -->                             <--  FIN
  *
+ * Of a policy that keeps a message on one rail the RTS has the key (RNDV_KEYED), without KEYS before it.
+ *
  * By both: KEYS, RTS  -->  <--  CTS; the sender writes the first half of the chunks, with two
  * rails all chunks of the first, the receiver reads the others and answers FIN.  Where processors
  * copy, both ends then copy, with as few chunks as rails unless the message is large.  If the
@@ -66,6 +68,7 @@ struct rail_tx;
 /* op->rndv_flags: how the data of a message moves, as an RTS says it. */
 enum {
 	RNDV_READ = 1,			/* the receiver reads */
+	RNDV_KEYED = 4,			/* the RTS has address and key, without KEYS before it */
 	RNDV_CONTROL = 2,		/* plain writes, then a control message on each rail used */
 	RNDV_BOTH = 8,			/* half is written; the end with RNDV_READ reads the other */
 	RNDV_CHOICE = 16,		/* with RNDV_BOTH: whatever the receiver finds best (scheme.h) */

@@ -41,7 +41,7 @@ static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *r
 {
 	const struct rail_peer *peer = rx->lane->peer;
 	bool read = rts->rndv_flags & (RNDV_READ | RNDV_BOTH), control = rts->rndv_flags & RNDV_CONTROL;
-	bool both = rts->rndv_flags & RNDV_BOTH;
+	bool both = rts->rndv_flags & RNDV_BOTH, keyed = rts->rndv_flags & RNDV_KEYED;
 	const struct rail_policy_row *policy;
 	unsigned share;
 
@@ -52,15 +52,16 @@ static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *r
 	for (int k = 0; k < peer->rail_count; k++)
 		share |= rts->weight[k];
 	return bytes <= INT64_MAX && share && rts->bound < peer->rail_count &&
-	       !(rts->rndv_flags & ~(RNDV_READ | RNDV_CONTROL | RNDV_BOTH | RNDV_CHOICE | RNDV_TURNS |
-				  RNDV_MORE)) &&
+	       !(rts->rndv_flags & ~(RNDV_READ | RNDV_KEYED | RNDV_CONTROL | RNDV_BOTH | RNDV_CHOICE |
+				     RNDV_TURNS | RNDV_MORE)) &&
+	       !(keyed && (!read || policy->spreads)) &&
 	       !(both && (rts->rndv_flags & RNDV_READ || policy->not_both)) &&
 	       !(rts->rndv_flags & (RNDV_MORE | RNDV_CHOICE | RNDV_TURNS) && !both) &&
 	       (rts->rndv_flags & (RNDV_CHOICE | RNDV_TURNS)) != (RNDV_CHOICE | RNDV_TURNS) &&
 	       rts->crossing < RAIL_SCHEMES && (!rts->crossing || rts->rndv_flags & RNDV_CHOICE) &&
 	       !(control && (read || policy->not_control)) &&
 	       !(read && rts->parts) && rts->parts <= 1 &&
-	       (!read || rx->keys.handle == rts->handle);
+	       (!read || keyed || rx->keys.handle == rts->handle);
 }
 
 void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload)
@@ -94,12 +95,17 @@ void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, cons
 		.policy = rts->policy,
 		.bound = rts->bound,
 		.lane = rts->lane,
-		.rndv_flags = rts->rndv_flags,
-		.keys = rx->keys,
+		.rndv_flags = rts->rndv_flags & (uint8_t)~RNDV_KEYED,
 		.parts = rts->parts,
 		.crossing = rts->crossing,
 	};
 	memcpy(kept->weight, rts->weight, sizeof(kept->weight));
+	if (rts->rndv_flags & RNDV_KEYED) {
+		kept->keys.address = rts->address;
+		kept->keys.rkey[rts->bound] = rts->rkey;
+	} else {
+		kept->keys = rx->keys;
+	}
 	rx->keys.handle = 0;
 	ctx->cfg.on_message(ctx->cfg.user, &msg);
 }
