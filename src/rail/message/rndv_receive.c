@@ -132,7 +132,8 @@ static void choice_done(struct op *op)
 	if (likely(!(op->rndv_state & RNDV_MEASURED)))
 		return;
 	op->rndv_state &= (uint8_t)~RNDV_MEASURED;
-	rail_scheme_done(&op->peer->ctx->schemes, choice_cell_of(op), rg_now_ns());
+	rail_scheme_done(&op->peer->ctx->schemes, choice_cell_of(op),
+			 op->batch, rg_now_ns());
 }
 
 void rndv_read_done(struct op *op)
@@ -205,6 +206,12 @@ static void take_turn(struct op *op)
 	move_by_one_end(op, op->peer->reads_next = !op->peer->reads_next);
 }
 
+static void measured(struct op *op, const struct rail_scheme_cell *cell)
+{
+	op->rndv_state |= RNDV_MEASURED;
+	op->batch = cell->batch;
+}
+
 /* An offer that crosses one of this end. */
 static enum rail_scheme crossing_scheme(struct op *op, const struct rail_rts *rts)
 {
@@ -221,7 +228,7 @@ static enum rail_scheme crossing_scheme(struct op *op, const struct rail_rts *rt
 	if (unlikely(op->bytes && rail_scheme_learns(schemes, cell)) &&
 	    rail_scheme_take_crossing(schemes, cell, (enum rail_scheme)crossing->scheme,
 				      !(op->rndv_flags & RNDV_MORE), rg_now_ns()))
-		op->rndv_state |= RNDV_MEASURED;
+		measured(op, cell);
 	return (enum rail_scheme)crossing->scheme;
 }
 
@@ -230,11 +237,13 @@ static enum rail_scheme one_way_scheme(struct op *op)
 {
 	struct rail_schemes *schemes = &op->peer->ctx->schemes;
 	struct rail_scheme_cell *cell = choice_cell_of(op);
+	enum rail_scheme scheme;
 
 	if (likely(!op->bytes || !rail_scheme_learns(schemes, cell)))
 		return cell->scheme;
-	op->rndv_state |= RNDV_MEASURED;
-	return rail_scheme_take(schemes, cell, rg_now_ns());
+	scheme = rail_scheme_take(schemes, cell, rg_now_ns());
+	measured(op, cell);
+	return scheme;
 }
 
 /* An offer that leaves the choice to this end. */

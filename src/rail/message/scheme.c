@@ -213,6 +213,7 @@ static void batch_take(struct rail_scheme_cell *cell, const struct rail_race_pla
 		cell->passed++;
 	} else if (!cell->begun_ns) {
 		cell->begun_ns = now_ns;
+		cell->batch++;
 		cell->done = 0;
 	}
 }
@@ -306,15 +307,19 @@ void rail_crossing_sent(struct rail_schemes *schemes, uint32_t offers, uint64_t 
 		schemes->window = NULL;
 }
 
-void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint64_t now_ns)
+void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint8_t batch,
+		      uint64_t now_ns)
 {
 	if (schemes->under_way)
 		schemes->under_way--;
-	cell->done++;
-	cell->visit_done++;
-	cell->ended_ns = now_ns;
 	if (cell->under_way)
 		cell->under_way--;
+	/* Messages from before the visit or the batch land during it. */
+	cell->visit_done += (int8_t)(batch - cell->visit_batch) >= 0;
+	if (batch != cell->batch)
+		return;
+	cell->done++;
+	cell->ended_ns = now_ns;
 	if (cell->settled || !cell->took_ns || load_of(schemes, cell) != LOAD_ALONE)
 		return;
 	cell->alone_ns = now_ns - cell->took_ns;

@@ -69,7 +69,9 @@ struct rail_scheme_cell {
 	uint8_t judged;			/* samples of each at the last judgement */
 	bool settled, given, resting;	/* resting: messages go by the best until the debt is small */
 	uint8_t passed;			/* messages of this scheme before the batch, to a limit */
-	uint32_t done;			/* messages that have ended since the batch began */
+	uint8_t batch;			/* its number, which wraps */
+	uint8_t visit_batch;		/* the same of the first message of this visit */
+	uint32_t done;			/* messages of the batch that have ended */
 	uint64_t begun_ns, ended_ns;	/* the batch, 0: none; its last message so far */
 	uint64_t took_ns;		/* the last message, 0: its cost is unknown or counted */
 	uint64_t alone_ns;		/* its cost, unless others follow at once; 0: unknown */
@@ -124,8 +126,9 @@ enum rail_scheme rail_scheme_take(struct rail_schemes *schemes, struct rail_sche
  */
 bool rail_scheme_take_crossing(struct rail_schemes *schemes, struct rail_scheme_cell *cell,
 			       enum rail_scheme told, bool first, uint64_t now_ns);
-/* Such a message has all its bytes. */
-void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint64_t now_ns);
+/* Such a message, which was taken in this batch, has all its bytes. */
+void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint8_t batch,
+		      uint64_t now_ns);
 /* What an offer of so many bytes tells; its peer has `offers` unanswered ones. */
 enum rail_scheme rail_crossing_offer(const struct rail_schemes *schemes,
 				     struct rail_crossing *crossing, uint64_t bytes, uint32_t offers);

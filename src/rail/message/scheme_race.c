@@ -250,6 +250,7 @@ void rail_race_visit(struct rail_scheme_cell *cell)
 	cell->scheme = (uint8_t)(cell->resting ? best : next);
 	cell->passed = 0;
 	cell->begun_ns = 0;
+	cell->visit_batch = ++cell->batch;
 	cell->visit_extra_ns = cell->visit_ns = cell->visit_messages = cell->visit_done = 0;
 }
 
