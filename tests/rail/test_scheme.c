@@ -120,7 +120,7 @@ static enum rail_scheme message(struct world *w, uint64_t bytes, enum rail_load 
 		scheme = rail_scheme_take(&w->schemes, cell, (uint64_t)w->now_ns);
 	w->now_ns += disturbed(w, cost(w->machine, scheme, bytes));
 	if (learns)
-		rail_scheme_done(&w->schemes, cell, (uint64_t)w->now_ns);
+		rail_scheme_done(&w->schemes, cell, cell->batch, (uint64_t)w->now_ns);
 	w->now_ns += 200;
 	return scheme;
 }
@@ -254,7 +254,7 @@ static void steady_and_cheap(void **state)
 
 	(void)state;
 	for (int m = 0; m < MACHINES; m++)
-		for (int load = 0; load < RAIL_LOADS; load++)
+		for (int load = 0; load <= LOAD_QUEUED; load++)
 			for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 				launches_of(&machines[m], sizes[i], (enum rail_load)load);
 }
@@ -289,7 +289,7 @@ static void several_pairs(void **state)
 	for (uint64_t i = 0; i < 1000; i++) {
 		rail_scheme_take(&w.schemes, cell, i * 1000);
 		if (i)
-			rail_scheme_done(&w.schemes, cell, i * 1000 + 10);
+			rail_scheme_done(&w.schemes, cell, cell->batch, i * 1000 + 10);
 	}
 	assert_false(cell->settled);
 	assert_int_equal(cell->samples[SCHEME_READ] + cell->samples[SCHEME_HALVES], 0);
@@ -312,7 +312,7 @@ static void shared_core(void **state)
 		w.now_ns += cost(w.machine, scheme, 64 * KIB);
 		if (scheme != SCHEME_READ || random_of(&w.dice) < 0.1)
 			w.now_ns += 4e6 * random_of(&w.dice);
-		rail_scheme_done(&w.schemes, cell, (uint64_t)w.now_ns);
+		rail_scheme_done(&w.schemes, cell, cell->batch, (uint64_t)w.now_ns);
 	}
 	assert_true(cell->settled);
 	assert_int_equal(cell->scheme, SCHEME_READ);
@@ -341,13 +341,13 @@ static void virtual_clock(void **state)
 
 	(void)state;
 	rail_scheme_init(&schemes);
-	for (int load = 0; load < RAIL_LOADS; load++)
+	for (int load = 0; load <= LOAD_QUEUED; load++)
 		for (unsigned c = 0; c < SCHEME_CLASSES; c++) {
 			struct rail_scheme_cell *cell = &schemes.cell[load][c];
 
 			for (int i = 0; i < 2000; i++) {
 				rail_scheme_take(&schemes, cell, 1);
-				rail_scheme_done(&schemes, cell, 1);
+				rail_scheme_done(&schemes, cell, cell->batch, 1);
 			}
 			assert_true(cell->settled);
 			assert_int_equal(cell->scheme, cell->assumed);

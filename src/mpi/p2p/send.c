@@ -10,6 +10,7 @@
 #include "mpi/job/progress.h"
 #include "mpi/p2p/request.h"
 #include "mpi/type/dtype.h"
+#include "rail/programs.h"
 #include "rail/rail.h"
 #include "util/compiler.h"
 #include "util/err.h"
@@ -146,17 +147,22 @@ int send_start(struct comm *c, struct req *r, const struct message_args *m, enum
  * would queue on a slow rail before the requests of the rest, and before our answers to the other
  * side's: up to 512 KiB per rail on Soft-RoCE, 0.17 s at 25 Mbit/s.  So the first poll is early, to
  * give rails something to carry, and further polls are rare.
+ *
+ * Where processors copy, a poll moves all that the peer has offered, while the peer has no more to do
+ * than was offered to it before.  An early poll makes two windows that cross move one after the other.
  */
-enum { SENDS_BEFORE_LOOK = 4, SENDS_BETWEEN_LOOKS = 16 };
+enum { SENDS_BEFORE_LOOK = 4, SENDS_BETWEEN_LOOKS = 16, COPIES_BETWEEN_LOOKS = 64 };
 
 /* True: poll at the nth large message since the program last waited. */
-static bool poll_is_due(unsigned nth)
+static bool poll_is_due(const struct rail_peer *peer, unsigned nth)
 {
+	if (rail_peer_copies(peer))
+		return nth % COPIES_BETWEEN_LOOKS == 0;
 	return nth == SENDS_BEFORE_LOOK || nth % SENDS_BETWEEN_LOOKS == 0;
 }
 
 void poll_between_sends(const struct comm *c, const struct message_args *m)
 {
-	if (m->count * m->type->size > c->way.eager && poll_is_due(++layer.large))
+	if (m->count * m->type->size > c->way.eager && poll_is_due(c->peer[m->rank], ++layer.large))
 		rail_progress(layer.rails);
 }

@@ -47,7 +47,11 @@ struct op {
 	uint32_t carried[RAIL_MAX];		/* read: by rail, in units (RAIL_STRIPE_ALIGN) */
 	uint8_t cursor[RAIL_MAX];		/* requests posted on each rail */
 	uint8_t weight[RAIL_MAX];		/* parts of the rails, in proportion */
-	uint8_t stage, policy, rndv_flags, rndv_state, rail, bound, lane, slot, generation;
+	union {
+		uint8_t rail;			/* sender: the way's */
+		uint8_t batch;			/* receiver: RNDV_MEASURED in it (scheme.h) */
+	};
+	uint8_t stage, policy, rndv_flags, rndv_state, bound, lane, slot, generation;
 	uint8_t taken, remainder_rail, chunks_left, chunks_out;
 	bool mapped, edges;			/* mr is mapped.h's; EDGES are still to come */
 	bool in_parts;				/* the message moves, or moved, in several parts */

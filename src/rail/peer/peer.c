@@ -13,6 +13,7 @@
 #include "rail/message/op_queue.h"
 #include "rail/peer/bound_rail.h"
 #include "rail/plan.h"
+#include "rail/programs.h"
 #include "rail/rail.h"
 #include "rail/lane/cq.h"
 #include "rail/open/peer_gids.h"
@@ -352,6 +353,11 @@ static void estimates_start(struct rail_peer *peer)
 	rates_assume(peer, nominal);
 	rail_estimate_init(&peer->writing, peer->rail_count, nominal);
 	rail_estimate_init(&peer->reading, peer->rail_count, nominal);
+}
+
+bool rail_peer_copies(const struct rail_peer *peer)
+{
+	return peer->copies;
 }
 
 static void rails_choose(struct rail_peer *peer)
