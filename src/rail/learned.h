@@ -23,7 +23,7 @@ enum rail_learned_why {
 struct rail_learned {
 	char table[RAIL_LEARNED_NAME];	/* the end that chooses: "receive", "send" */
 	char place[RAIL_LEARNED_NAME];	/* of the peer: "host" */
-	char load[RAIL_LEARNED_NAME];	/* "alone", "queued"; of "send": "alone", "row" */
+	char load[RAIL_LEARNED_NAME];	/* "alone", "queued", "crossing"; of "send": "alone", "row" */
 	uint64_t bytes;			/* per message, at most; 0: any more */
 	unsigned schemes;
 	struct {

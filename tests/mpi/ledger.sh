@@ -65,9 +65,9 @@ known_ledger() {
 	expect "$1: what is not counted" grep -q 'nonblocking, persistent and neighbourhood coll' "$err"
 	expect "$1: time in MPI" timed MPI_Send MPI_Recv MPI_Sendrecv MPI_Mprobe MPI_Waitall MPI_Bcast
 	expect "$1: sizes: $(sized)" [ "$(sized)" = "8:1 32:5 64:3 128:3 1M:2 2098756" ]
-	# By both ends, 2 x 4 chunks of 1 MiB over two rails; the synchronous message has one.
+	# By both ends, 2 x 2 chunks of 1 MiB over two rails; the synchronous message has one.
 	expect "$1: functions, rails and both ends have the same sums: $(sums)" \
-		[ "$(sums)" = "2098756 2098756 2098756 9 $3" ]
+		[ "$(sums)" = "2098756 2098756 2098756 5 $3" ]
 }
 
 launch 2 $exec --ledger -- tests/mpi/known_calls
@@ -141,7 +141,7 @@ expect "trace: collectives of 0" [ "$(traced "$work/t.0.txt" sent coll)" = "4 10
 expect "trace: collectives of 1" [ "$(traced "$work/t.1.txt" sent coll)" = "3 4" ]
 for end in 0.txt 1.txt; do
 	expect "trace $end: 1 MiB in pieces over both rails" \
-		[ "$(awk '$8 == 1048576 && $9 == "both" && $10 == "0:2,1:2"' "$work/t.$end" |
+		[ "$(awk '$8 == 1048576 && $9 == "both" && $10 == "0:1,1:1"' "$work/t.$end" |
 			wc -l)" -eq 2 ]
 	expect "trace $end: complete" grep -q '^# complete: 21 messages' "$work/t.$end"
 done

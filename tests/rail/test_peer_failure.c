@@ -135,7 +135,7 @@ static void test_dead_adapter(void **state)
 
 /* ---- Peers that break the rules ----------------------------------------- */
 
-enum { FIRST_CONTROL = 23, LAST_RULE = 27 };
+enum { FIRST_CONTROL = 25, LAST_RULE = 29 };
 
 static void inject(struct job *job, int what)
 {
@@ -234,16 +234,27 @@ static void inject(struct job *job, int what)
 		rts = (struct rail_rts_wire){ .handle = 5, .parts = 2 };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
+	case 23:	/* a scheme of messages that cross, which does not exist */
+		peer->rx[0].keys.handle = 5;
+		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_BOTH | RNDV_CHOICE,
+					      .crossing = RAIL_SCHEMES };
+		rail_rts_arrived(&peer->rx[0], &record, &rts);
+		break;
+	case 24:	/* the same of a message that leaves no choice */
+		peer->rx[0].keys.handle = 5;
+		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_BOTH, .crossing = SCHEME_HALVES };
+		rail_rts_arrived(&peer->rx[0], &record, &rts);
+		break;
 	case FIRST_CONTROL:	/* an immediate of a write, where control messages are due */
 		rail_chunk_landed(&peer->bulk[0], landed, 32768, true);
 		break;
-	case 24:	/* the control message of another rail */
+	case 26:	/* the control message of another rail */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL | 1, 0, false);
 		break;
-	case 25:	/* with data */
+	case 27:	/* with data */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 8, false);
 		break;
-	case 26:	/* twice */
+	case 28:	/* twice */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
 		CHECK_EQUAL(peer->error, 0);
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);

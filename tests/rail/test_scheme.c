@@ -254,7 +254,7 @@ static void steady_and_cheap(void **state)
 
 	(void)state;
 	for (int m = 0; m < MACHINES; m++)
-		for (int load = 0; load < RAIL_LOADS; load++)
+		for (int load = 0; load <= LOAD_QUEUED; load++)
 			for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 				launches_of(&machines[m], sizes[i], (enum rail_load)load);
 }
@@ -341,7 +341,7 @@ static void virtual_clock(void **state)
 
 	(void)state;
 	rail_scheme_init(&schemes);
-	for (int load = 0; load < RAIL_LOADS; load++)
+	for (int load = 0; load <= LOAD_QUEUED; load++)
 		for (unsigned c = 0; c < SCHEME_CLASSES; c++) {
 			struct rail_scheme_cell *cell = &schemes.cell[load][c];
 

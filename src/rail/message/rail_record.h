@@ -41,10 +41,19 @@ struct rail_slot {
 _Static_assert(sizeof(struct rail_slot) == 64, "one slot is one cache line");
 
 struct rail_rts_wire {
-	uint64_t handle, threshold;
+	uint64_t handle;
+	union {
+		uint64_t threshold;
+		uint64_t address;	/* RNDV_KEYED: of memory to be read */
+	};
 	uint8_t policy, bound, lane, rndv_flags;	/* rndv_flags: rndv.h */
-	uint8_t weight[RAIL_MAX];	/* weighted: parts of the rails, in proportion */
-	uint8_t parts, pad[3];		/* the sender's memory is in parts */
+	union {
+		uint8_t weight[RAIL_MAX];	/* weighted: parts of the rails, in proportion */
+		uint32_t rkey;		/* RNDV_KEYED: of the rail `bound` */
+	};
+	uint8_t parts;			/* the sender's memory is in parts */
+	uint8_t crossing;		/* with RNDV_CHOICE: the scheme of messages that cross (scheme.h) */
+	uint8_t pad[2];
 };
 
 _Static_assert(sizeof(struct rail_rts_wire) == RAIL_SLOT_PAYLOAD, "an RTS fits a slot");

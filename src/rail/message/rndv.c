@@ -53,6 +53,7 @@
 #include "rail/message/rndv_receive.h"
 #include "rail/message/stripe.h"
 #include "rail/message/table.h"
+#include "util/clock.h"
 #include "util/compiler.h"
 
 /* From the top bit down, word of a CTS: generation:8 landing:8 alone:1 edges:1 more:1 bytes:45. */
@@ -70,7 +71,7 @@ static uint64_t even_chunk_bytes(const struct op *op)
 	bool cut = rail_policy_cuts(op->policy, op->bytes, op->threshold);
 	uint64_t rails = (uint64_t)(cut ? op->peer->rail_count : 1);
 	uint64_t share = (op->bytes + rails - 1) / rails;
-	uint64_t chunks = share ? (share + RNDV_COPY_BYTES - 1) / RNDV_COPY_BYTES : 1;
+	uint64_t chunks = share ? (share + RNDV_CALL_BYTES - 1) / RNDV_CALL_BYTES : 1;
 	uint64_t bytes;
 
 	chunks += chunks * rails % 2;
@@ -78,11 +79,21 @@ static uint64_t even_chunk_bytes(const struct op *op)
 	return bytes & ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
 }
 
-/* Each of several queue pairs per rail gets a chunk, unless the chunk would be small. */
-static uint64_t chunk_bytes(const struct rail_peer *peer, uint64_t bytes)
+/* The longest chunk.  A message that processors copy over one rail takes as few calls as can be. */
+static uint64_t chunk_most(const struct op *op)
 {
-	uint64_t share = bytes / (uint64_t)(peer->rail_count * peer->qps) + RAIL_STRIPE_ALIGN;
-	uint64_t most = peer->chunk;
+	const struct rail_peer *peer = op->peer;
+	bool spreads = peer->rail_count > 1 && rail_policies[op->policy].spreads;
+
+	return peer->copies && !spreads && !peer->ctx->settings.chunk ? RNDV_CALL_BYTES : peer->chunk;
+}
+
+/* Each of several queue pairs per rail gets a chunk, unless the chunk would be small. */
+static uint64_t chunk_bytes(const struct op *op)
+{
+	const struct rail_peer *peer = op->peer;
+	uint64_t share = op->bytes / (uint64_t)(peer->rail_count * peer->qps) + RAIL_STRIPE_ALIGN;
+	uint64_t most = chunk_most(op);
 
 	most = most < peer->chunk_most ? most : peer->chunk_most & ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
 	if (peer->qps == 1 || share > most)
@@ -97,7 +108,7 @@ void rndv_plan(const struct op *op, struct rail_stripe *s)
 		.rail_count = op->peer->rail_count,
 		.chunk_bytes = op->rndv_flags & RNDV_BOTH ? even_chunk_bytes(op) :
 			       op->rndv_state & RNDV_ONE_END && op->rndv_flags & RNDV_READ ?
-			       RNDV_COPY_BYTES : chunk_bytes(op->peer, op->bytes),
+			       RNDV_CALL_BYTES : chunk_bytes(op),
 	};
 
 	rail_policy_cut(&cut, op->policy, op->threshold, op->bytes, op->bound, op->weight);
@@ -117,6 +128,8 @@ void rndv_finish(struct op *op, int status)
 	if (op->rndv_state & RNDV_AWAITS_FIN || (op->parts && op->parts->tabled))
 		rail_table_remove(&op->peer->ctx->table, op->handle);
 	rndv_release(op);
+	if (unlikely(op->peer->ctx->schemes.window))
+		rail_crossing_sent(&op->peer->ctx->schemes, op->peer->offers, rg_now_ns());
 	if (unlikely(op->peer->ctx->eager_sample.op == op))
 		rail_eager_offer_ended(op, status);
 	op_end(op, status);
@@ -166,6 +179,7 @@ static int rts_post(struct rail_tx *tx, struct op *op)
 		.lane = op->lane,
 		.rndv_flags = op->rndv_flags,
 		.parts = op->parts && op->parts->memory,
+		.crossing = (uint8_t)rndv_told(op),
 	};
 	int rc;
 
@@ -173,6 +187,10 @@ static int rts_post(struct rail_tx *tx, struct op *op)
 		return 0;		/* not connected yet */
 	rts.bound = (uint8_t)whole_rail(op, tx->lane->k);
 	op->bound = rts.bound;
+	if (op->rndv_flags & RNDV_KEYED) {
+		rts.address = (uintptr_t)op->buf.addr;
+		rts.rkey = op->mr ? op->mr->on[peer_adapter(op->peer, op->bound)]->rkey : 0;
+	}
 	if (policy->measures) {
 		rail_estimate_weights(&op->peer->writing, op->weight);
 		memcpy(rts.weight, op->weight, sizeof(rts.weight));

@@ -9,6 +9,8 @@
  *	     <--  CTS                           (the receiver reads over all rails)
  *	chunks  -->                             <--  FIN
  *
+ * Of a policy that keeps a message on one rail the RTS has the key (RNDV_KEYED), without KEYS before it.
+ *
  * By both: KEYS, RTS  -->  <--  CTS; the sender writes the first half of the chunks, with two
  * rails all chunks of the first, the receiver reads the others and answers FIN.  Where processors
  * copy, both ends then copy, with as few chunks as rails unless the message is large.  If the
@@ -33,6 +35,7 @@
 #include "rail/policy.h"
 #include "rail/rail.h"
 #include "rail/peer/peer.h"
+#include "rail/message/scheme.h"
 #include "rail/message/stripe.h"
 
 struct rail_lane;
@@ -52,7 +55,12 @@ struct rail_tx;
 #define RAIL_CHUNK_BYTES ((uint64_t)64 << 10)
 /* Over TCP each request costs an acknowledgement, system calls at both ends. */
 #define RAIL_CHUNK_NET_BYTES ((uint64_t)256 << 10)
-/* RNDV_BOTH chunks: each is a copy by the kernel, dear to begin, with no wire to keep busy. */
+/*
+ * Where processors copy a chunk is a call of the kernel, dear to begin, with no wire to keep busy: 1 MiB
+ * in calls of 64 KiB is read at 9 GB/s, in one call at 16.  Longer calls only hold up other messages.
+ */
+#define RNDV_CALL_BYTES ((uint64_t)4 << 20)
+/* Up to here one end moves a message as fast as two, if both processors are busy or memory is mapped. */
 #define RNDV_COPY_BYTES ((uint64_t)256 << 10)
 /* The least chunk for the sake of more queue pairs. */
 #define RAIL_CHUNK_BYTES_MIN ((uint64_t)16 << 10)
@@ -60,6 +68,7 @@ struct rail_tx;
 /* op->rndv_flags: how the data of a message moves, as an RTS says it. */
 enum {
 	RNDV_READ = 1,			/* the receiver reads */
+	RNDV_KEYED = 4,			/* the RTS has address and key, without KEYS before it */
 	RNDV_CONTROL = 2,		/* plain writes, then a control message on each rail used */
 	RNDV_BOTH = 8,			/* half is written; the end with RNDV_READ reads the other */
 	RNDV_CHOICE = 16,		/* with RNDV_BOTH: whatever the receiver finds best (scheme.h) */
@@ -75,7 +84,12 @@ enum {
 	RNDV_ONE_END = 4,			/* both ends were offered, and one moves all */
 	RNDV_HAS_EDGES = 8,			/* the edges go as a record: edges.h */
 	RNDV_MEASURED = 16,			/* receiver: its end is told to scheme.h */
+	RNDV_CROSSED = 32,			/* receiver: an offer of this end waited for its answer */
 };
+
+/* op->rndv_state of an offer, from this bit on: what it has told of messages that cross. */
+enum { RNDV_TOLD_SHIFT = 6 };
+_Static_assert(RAIL_SCHEMES <= 4, "two bits hold a scheme");
 
 /* Bits in the word of a CTS: RNDV_ONE_END, RNDV_HAS_EDGES; of a CTS or FIN: more parts, bytes. */
 #define CTS_ALONE ((uint64_t)1 << 47)
@@ -119,6 +133,18 @@ static inline uint32_t rndv_own_chunks(const struct op *op, const struct rail_st
 
 	*first = reads ? written : 0;
 	return reads ? s->piece[k].count - written : written;
+}
+
+/* Does this end choose for messages of both directions that cross? */
+static inline bool rndv_leads(const struct rail_peer *peer)
+{
+	return peer->ctx->cfg.index < peer->index;
+}
+
+/* What an offer has told. */
+static inline enum rail_scheme rndv_told(const struct op *op)
+{
+	return (enum rail_scheme)(op->rndv_state >> RNDV_TOLD_SHIFT);
 }
 
 /* May one end move all of an offer by both?  Where processors copy, one copies as well as two. */

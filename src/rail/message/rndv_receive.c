@@ -41,7 +41,7 @@ static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *r
 {
 	const struct rail_peer *peer = rx->lane->peer;
 	bool read = rts->rndv_flags & (RNDV_READ | RNDV_BOTH), control = rts->rndv_flags & RNDV_CONTROL;
-	bool both = rts->rndv_flags & RNDV_BOTH;
+	bool both = rts->rndv_flags & RNDV_BOTH, keyed = rts->rndv_flags & RNDV_KEYED;
 	const struct rail_policy_row *policy;
 	unsigned share;
 
@@ -52,14 +52,16 @@ static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *r
 	for (int k = 0; k < peer->rail_count; k++)
 		share |= rts->weight[k];
 	return bytes <= INT64_MAX && share && rts->bound < peer->rail_count &&
-	       !(rts->rndv_flags & ~(RNDV_READ | RNDV_CONTROL | RNDV_BOTH | RNDV_CHOICE | RNDV_TURNS |
-				  RNDV_MORE)) &&
+	       !(rts->rndv_flags & ~(RNDV_READ | RNDV_KEYED | RNDV_CONTROL | RNDV_BOTH | RNDV_CHOICE |
+				     RNDV_TURNS | RNDV_MORE)) &&
+	       !(keyed && (!read || policy->spreads)) &&
 	       !(both && (rts->rndv_flags & RNDV_READ || policy->not_both)) &&
 	       !(rts->rndv_flags & (RNDV_MORE | RNDV_CHOICE | RNDV_TURNS) && !both) &&
 	       (rts->rndv_flags & (RNDV_CHOICE | RNDV_TURNS)) != (RNDV_CHOICE | RNDV_TURNS) &&
+	       rts->crossing < RAIL_SCHEMES && (!rts->crossing || rts->rndv_flags & RNDV_CHOICE) &&
 	       !(control && (read || policy->not_control)) &&
 	       !(read && rts->parts) && rts->parts <= 1 &&
-	       (!read || rx->keys.handle == rts->handle);
+	       (!read || keyed || rx->keys.handle == rts->handle);
 }
 
 void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload)
@@ -93,11 +95,17 @@ void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, cons
 		.policy = rts->policy,
 		.bound = rts->bound,
 		.lane = rts->lane,
-		.rndv_flags = rts->rndv_flags,
-		.keys = rx->keys,
+		.rndv_flags = rts->rndv_flags & (uint8_t)~RNDV_KEYED,
 		.parts = rts->parts,
+		.crossing = rts->crossing,
 	};
 	memcpy(kept->weight, rts->weight, sizeof(kept->weight));
+	if (rts->rndv_flags & RNDV_KEYED) {
+		kept->keys.address = rts->address;
+		kept->keys.rkey[rts->bound] = rts->rkey;
+	} else {
+		kept->keys = rx->keys;
+	}
 	rx->keys.handle = 0;
 	ctx->cfg.on_message(ctx->cfg.user, &msg);
 }
@@ -107,6 +115,7 @@ void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, cons
 static struct rail_scheme_cell *choice_cell_of(const struct op *op)
 {
 	return rail_scheme_cell(&op->peer->ctx->schemes, op->bytes,
+				op->rndv_state & RNDV_CROSSED ? LOAD_CROSSING :
 				op->rndv_flags & RNDV_MORE ? LOAD_QUEUED : LOAD_ALONE);
 }
 
@@ -196,17 +205,43 @@ static void take_turn(struct op *op)
 	move_by_one_end(op, op->peer->reads_next = !op->peer->reads_next);
 }
 
-/* The scheme of an offer that leaves the choice to this end.  Without bytes no end comes to be told. */
-static void take_choice(struct op *op)
+/* An offer that crosses one of this end. */
+static enum rail_scheme crossing_scheme(struct op *op, const struct rail_rts *rts)
+{
+	struct rail_schemes *schemes = &op->peer->ctx->schemes;
+	const struct rail_crossing *crossing = &op->peer->crossing;
+	struct rail_scheme_cell *cell;
+
+	if (!rndv_leads(op->peer))
+		return (enum rail_scheme)rts->crossing;
+	op->rndv_state |= RNDV_CROSSED;
+	cell = choice_cell_of(op);
+	if (!rail_crossing_is_even(crossing, op->bytes))
+		return (enum rail_scheme)cell->scheme;
+	if (unlikely(op->bytes && rail_scheme_learns(schemes, cell)) &&
+	    rail_scheme_take_crossing(schemes, cell, (enum rail_scheme)crossing->scheme,
+				      !(op->rndv_flags & RNDV_MORE), rg_now_ns()))
+		op->rndv_state |= RNDV_MEASURED;
+	return (enum rail_scheme)crossing->scheme;
+}
+
+/* Without bytes no end comes to be told. */
+static enum rail_scheme one_way_scheme(struct op *op)
 {
 	struct rail_schemes *schemes = &op->peer->ctx->schemes;
 	struct rail_scheme_cell *cell = choice_cell_of(op);
-	enum rail_scheme scheme = cell->scheme;
 
-	if (unlikely(op->bytes && rail_scheme_learns(schemes, cell))) {
-		scheme = rail_scheme_take(schemes, cell, rg_now_ns());
-		op->rndv_state |= RNDV_MEASURED;
-	}
+	if (likely(!op->bytes || !rail_scheme_learns(schemes, cell)))
+		return cell->scheme;
+	op->rndv_state |= RNDV_MEASURED;
+	return rail_scheme_take(schemes, cell, rg_now_ns());
+}
+
+/* An offer that leaves the choice to this end. */
+static void take_choice(struct op *op, const struct rail_rts *rts)
+{
+	const enum rail_scheme scheme = op->peer->offers ? crossing_scheme(op, rts) : one_way_scheme(op);
+
 	if (scheme == SCHEME_TURNS)
 		take_turn(op);
 	else if (scheme == SCHEME_READ)
@@ -215,9 +250,9 @@ static void take_choice(struct op *op)
 
 /*
  * A single call moves an offer by both whole, before two ends could agree on halves.  If the peer
- * has not answered offers of this end, each end reads its own messages.
+ * has not answered offers of this end, each end reads its own messages, unless this end may choose.
  */
-static void take_both(struct op *op)
+static void take_both(struct op *op, const struct rail_rts *rts)
 {
 	struct rail_peer *peer = op->peer;
 
@@ -225,10 +260,10 @@ static void take_both(struct op *op)
 		move_by_one_end(op, true);
 	else if (!rndv_may_move_alone(op))
 		return;
+	else if (op->rndv_flags & RNDV_CHOICE)
+		take_choice(op, rts);
 	else if (peer->offers && op->bytes <= RNDV_COPY_BYTES)
 		move_by_one_end(op, true);
-	else if (op->rndv_flags & RNDV_CHOICE)
-		take_choice(op);
 	else if (op->rndv_flags & RNDV_TURNS)
 		take_turn(op);
 }
@@ -246,7 +281,7 @@ static void op_take_rts(struct op *op, const struct rail_rts *rts)
 	if (op->mapped && op->bytes <= RNDV_COPY_BYTES)
 		take_mapped(op);
 	else
-		take_both(op);
+		take_both(op, rts);
 	op->remote = rts->keys.address;
 	memcpy(op->rkey, rts->keys.rkey, sizeof(op->rkey));
 	memcpy(op->weight, rts->weight, sizeof(op->weight));

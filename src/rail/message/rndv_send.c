@@ -50,6 +50,12 @@ static void op_take_way(struct op *op, const struct rail_way *way)
 		op->rndv_flags |= RNDV_READ;
 	else if (both)
 		op->rndv_flags |= (uint8_t)(both | (op->peer->offers ? RNDV_MORE : 0));
+	if (op->rndv_flags & (RNDV_READ | RNDV_BOTH) && !rail_policies[op->policy].spreads)
+		op->rndv_flags |= RNDV_KEYED;
+	if (both & RNDV_CHOICE && rndv_leads(op->peer))
+		op->rndv_state = (uint8_t)(rail_crossing_offer(&op->peer->ctx->schemes, &op->peer->crossing,
+							       op->buf.bytes, op->peer->offers)
+					   << RNDV_TOLD_SHIFT);
 }
 
 static int memory_take(struct op *op)
@@ -92,7 +98,8 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 		return rc;
 	}
 	rail_table_find(&ctx->table, peer, op->handle)->op = op;
-	op->stage = op->rndv_flags & (RNDV_READ | RNDV_BOTH) ? STAGE_KEYS : STAGE_RTS;
+	op->stage = op->rndv_flags & (RNDV_READ | RNDV_BOTH) && !(op->rndv_flags & RNDV_KEYED) ?
+		    STAGE_KEYS : STAGE_RTS;
 	rc = tx->waiting.head ? 0 : rail_rndv_post(tx, op);
 	if (rc < 0) {
 		rail_table_remove(&ctx->table, op->handle);
@@ -145,8 +152,10 @@ static struct op *answered(struct rail_peer *peer, const struct rail_record *rec
 		rail_peer_fail(peer, -EPROTO, "a %s for no message of ours", what);
 		return NULL;
 	}
-	if (!(op->rndv_state & RNDV_AWAITS_FIN) && !op_has_more(op))
+	if (!(op->rndv_state & RNDV_AWAITS_FIN) && !op_has_more(op)) {
 		peer->offers--;
+		rail_crossing_answered(&peer->crossing, op->buf.bytes, rndv_told(op));
+	}
 	if (op->parts && !(op->rndv_state & RNDV_AWAITS_FIN))
 		rail_parts_asked(op, bytes, more);
 	if (op->rndv_flags & RNDV_BOTH && !flags) {

@@ -8,8 +8,14 @@
  * MVAPICH has tables by cluster.  Here each class of sizes takes every scheme in turn for its first
  * messages, and then the fastest.  The receiver of a message measures, since it decides: from the
  * moment when it takes the offer until the bytes are there.  A cell holds the samples of a class
- * under a load: of messages that come one at a time, or of several that queue in one direction.
- * Samples of the former are durations, of the latter intervals.
+ * under a load: of messages that come one at a time, of several that queue in one direction, or of
+ * those that cross others.  Samples of the first are durations, of the others intervals.
+ *
+ * Crossing.  Each processor copies for both directions there, and an end that changes its scheme alone
+ * moves work to the other end: it measures its own gain and not the loss, and two such ends keep the
+ * scheme they met in.  So one end of a pair leads, the one with the lower index: each of its offers
+ * tells the scheme of crossing messages, the other end obeys, and the leader takes messages by
+ * what it has told with the offer that the other end has reached.
  *
  * Steady.  A decision compares means of the samples around and below the median, since disturbances
  * only add time.  The race goes on until the best differs from the others beyond the spread of their
@@ -39,6 +45,7 @@ enum rail_scheme {
 enum rail_load {
 	LOAD_ALONE,			/* no earlier message waits for its answer */
 	LOAD_QUEUED,
+	LOAD_CROSSING,			/* an offer of this end waits for its answer */
 	RAIL_LOADS,
 };
 
@@ -70,12 +77,24 @@ struct rail_scheme_cell {
 	uint32_t visit_messages, visit_done;	/* of this visit; those that have ended */
 	uint64_t visit_ns;
 	uint64_t visit_extra_ns;	/* beyond the best scheme's cost */
+	/* Crossing messages: */
+	bool windows;			/* the batch is a window from its first message on */
+	uint8_t unbroken;		/* messages since the last pause, to a limit */
+	uint32_t taken, under_way;	/* of the batch; measured and not done */
+	uint32_t counted;		/* messages of the windows before it, in the same sample */
+	uint64_t counted_ns;
 };
 
 struct rail_schemes {
 	struct rail_scheme_cell cell[RAIL_LOADS][SCHEME_CLASSES];
 	struct rail_scheme_cell *last;	/* of the last message, while it is not settled */
 	uint32_t under_way;		/* messages that were taken and are not done */
+	struct rail_scheme_cell *window;	/* whose window is measured; NULL: none */
+};
+
+/* Of a peer: the last offer of this end that the peer has reached, or the first one on its way. */
+struct rail_crossing {
+	uint8_t scheme, class;
 };
 
 void rail_scheme_init(struct rail_schemes *schemes);
@@ -99,8 +118,33 @@ static inline bool rail_scheme_learns(const struct rail_schemes *schemes,
 /* The scheme of a message that is taken at now_ns; its end is told by rail_scheme_done. */
 enum rail_scheme rail_scheme_take(struct rail_schemes *schemes, struct rail_scheme_cell *cell,
 				  uint64_t now_ns);
+/*
+ * The same of a message that crosses others, at the end that leads.  first: the peer had no other offer
+ * under way.  True: its end is told by rail_scheme_done.
+ */
+bool rail_scheme_take_crossing(struct rail_schemes *schemes, struct rail_scheme_cell *cell,
+			       enum rail_scheme told, bool first, uint64_t now_ns);
 /* Such a message has all its bytes. */
 void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint64_t now_ns);
+/* What an offer of so many bytes tells; its peer has `offers` unanswered ones. */
+enum rail_scheme rail_crossing_offer(const struct rail_schemes *schemes,
+				     struct rail_crossing *crossing, uint64_t bytes, uint32_t offers);
+/* An offer that has told `scheme` is answered. */
+static inline void rail_crossing_answered(struct rail_crossing *crossing, uint64_t bytes,
+					  enum rail_scheme scheme)
+{
+	*crossing = (struct rail_crossing){ (uint8_t)scheme, (uint8_t)rail_scheme_class(bytes) };
+}
+/*
+ * An offer of this end is at its end, which is a window's if all others are as well; called if
+ * schemes->window.
+ */
+void rail_crossing_sent(struct rail_schemes *schemes, uint32_t offers, uint64_t now_ns);
+/* Is a message of the class of the offer that it crosses?  Of others nothing is learned. */
+static inline bool rail_crossing_is_even(const struct rail_crossing *crossing, uint64_t bytes)
+{
+	return crossing->class == rail_scheme_class(bytes);
+}
 /* Messages under way are lost: they are not measured. */
 void rail_scheme_forget(struct rail_schemes *schemes);
 

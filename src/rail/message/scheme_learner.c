@@ -10,7 +10,9 @@ static const char *const names[RAIL_SCHEMES] = {
 	[SCHEME_READ] = "read", [SCHEME_HALVES] = "halves", [SCHEME_TURNS] = "turns",
 };
 
-static const char *const loads[RAIL_LOADS] = { [LOAD_ALONE] = "alone", [LOAD_QUEUED] = "queued" };
+static const char *const loads[RAIL_LOADS] = {
+	[LOAD_ALONE] = "alone", [LOAD_QUEUED] = "queued", [LOAD_CROSSING] = "crossing",
+};
 
 static const char place[] = "host";
 

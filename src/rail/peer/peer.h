@@ -39,6 +39,7 @@ struct rail_peer {
 	unsigned local_rank;		/* the peer's, from its address */
 	int rx_k;			/* the rail that it sends on, when this end is made; -1: unknown */
 	struct rail_demand *demand;		/* state of a connection on demand (on_demand.c) */
+	struct rail_crossing crossing;	/* what this end has told, if it leads (scheme.h) */
 	bool reads_next;		/* the mover of the last of several: rndv_receive.c, take_both */
 	bool working;			/* in the context's list of peers with something to do */
 	struct rail_peer *next_working;

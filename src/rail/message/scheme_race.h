@@ -1,0 +1,34 @@
+/*
+ * scheme_race.h - the race of schemes in a cell of scheme.h: samples and costs, visits, debt, the decision.
+ * Of scheme.c alone.
+ */
+#ifndef RAIL_SCHEME_RACE_H
+#define RAIL_SCHEME_RACE_H
+
+#include "rail/message/scheme.h"
+
+/* How a load is raced. */
+struct rail_race_plan {
+	uint8_t glance;			/* messages of a scheme's first batches, no samples; 0: none */
+	uint8_t batch, least;		/* messages of a batch; of one that ends early */
+	uint8_t first_pass, pass;	/* messages before a scheme's first batch, before others */
+	uint8_t visit;			/* samples before the next scheme's turn */
+	uint8_t samples, most;		/* per scheme, for a clear decision; for any */
+};
+
+/* The cost of a message by its samples, nanoseconds; 0: none. */
+uint32_t rail_race_typical(const struct rail_scheme_cell *cell, int scheme);
+unsigned rail_race_seen(const struct rail_scheme_cell *cell, int scheme);
+/* A sample of the present scheme; a short one. */
+void rail_race_sample(struct rail_scheme_cell *cell, uint64_t ns);
+void rail_race_glance(struct rail_scheme_cell *cell, uint64_t ns);
+/* A message of the present scheme has taken so long. */
+void rail_race_message(struct rail_scheme_cell *cell, uint64_t ns);
+/* Is the debt small enough for a visit?  Has the present one cost too much? */
+bool rail_race_may_visit(const struct rail_scheme_cell *cell);
+bool rail_race_is_dear(const struct rail_scheme_cell *cell);
+/* The next visit; the end of one, which is the decision when each scheme has one sample more. */
+void rail_race_visit(struct rail_scheme_cell *cell);
+void rail_race_visit_end(struct rail_scheme_cell *cell, const struct rail_race_plan *p);
+
+#endif
