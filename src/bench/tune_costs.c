@@ -1,6 +1,7 @@
 /*
  * tune_costs.c - costs within this host: the transport learns them from messages, so messages of
- * each class of sizes are sent, one at a time and by windows, until rank 0 has learned.
+ * each class of sizes are sent, one at a time and by windows, until rank 0 has learned.  The end that
+ * receives chooses who moves a message, the end that sends whether it is offered.
  */
 #include "bench/tune_costs.h"
 #include "bench/ranks.h"
@@ -13,14 +14,15 @@
 
 #define CELL_NS UINT64_C(500000000)	/* per cell, at most */
 enum { WINDOW = 16, LARGEST = 4 << 20, DATA = 1, GO_ON = 2 };
+enum { IDLE_ROUNDS = 128 };		/* without a sample; learning begins after 1,024 messages at most */
 
 struct partner {
 	MPI_Comm comm;
-	int other;			/* rank 0's partner */
-	char *buffer;			/* WINDOW x LARGEST bytes */
+	int other;			/* rank 0, or its partner */
+	char *buffer;			/* 2 x WINDOW x LARGEST bytes */
 };
 
-/* The lowest other rank of rank 0's host; 0: there is none. */
+/* The lowest other rank of rank 0's host; 0: none. */
 static int partner_find(const struct bench_job *job)
 {
 	for (int r = 1; r < job->b.size; r++)
@@ -29,65 +31,77 @@ static int partner_find(const struct bench_job *job)
 	return 0;
 }
 
-static void window_receive(const struct partner *p, int bytes, int count)
-{
-	MPI_Request request[WINDOW];
+/* Messages of rank 0's order; no messages: the end. */
+struct order {
+	int bytes, count;
+	int to_0, from_0;		/* booleans: directions */
+};
 
-	for (int i = 0; i < count; i++)
-		MPI_Irecv(p->buffer + (size_t)i * LARGEST, bytes, MPI_BYTE, p->other, DATA, p->comm,
-			  &request[i]);
-	MPI_Waitall(count, request, MPI_STATUSES_IGNORE);
+/* Receive, send, or both at once. */
+static void window_run(const struct partner *p, const struct order *o, bool receives, bool sends)
+{
+	MPI_Request request[2 * WINDOW];
+	int n = 0;
+
+	for (int i = 0; receives && i < o->count; i++)
+		MPI_Irecv(p->buffer + (size_t)i * LARGEST, o->bytes, MPI_BYTE, p->other, DATA, p->comm,
+			  &request[n++]);
+	for (int i = 0; sends && i < o->count; i++)
+		MPI_Isend(p->buffer + (size_t)(WINDOW + i) * LARGEST, o->bytes, MPI_BYTE, p->other, DATA,
+			  p->comm, &request[n++]);
+	MPI_Waitall(n, request, MPI_STATUSES_IGNORE);
 }
 
-static void window_send(const struct partner *p, int bytes, int count)
+/* A row of messages ends with the partner's. */
+static void order_give(const struct partner *p, const struct order *o)
 {
-	MPI_Request request[WINDOW];
-
-	for (int i = 0; i < count; i++)
-		MPI_Isend(p->buffer + (size_t)i * LARGEST, bytes, MPI_BYTE, 0, DATA, p->comm,
-			  &request[i]);
-	MPI_Waitall(count, request, MPI_STATUSES_IGNORE);
-}
-
-/* Rank 0's order: {bytes, messages}; no messages: the end. */
-static void order_send(const struct partner *p, int bytes, int count)
-{
-	const int order[2] = { bytes, count };
-
-	MPI_Send(order, 2, MPI_INT, p->other, GO_ON, p->comm);
+	MPI_Send(o, sizeof(*o), MPI_BYTE, p->other, GO_ON, p->comm);
+	if (!o->count)
+		return;
+	window_run(p, o, o->to_0, o->from_0);
+	MPI_Recv(NULL, 0, MPI_BYTE, p->other, GO_ON, p->comm, MPI_STATUS_IGNORE);
 }
 
 static void orders_follow(const struct partner *p)
 {
-	int order[2];
+	struct order o;
 
 	for (;;) {
-		MPI_Recv(order, 2, MPI_INT, 0, GO_ON, p->comm, MPI_STATUS_IGNORE);
-		if (!order[1])
+		MPI_Recv(&o, sizeof(o), MPI_BYTE, p->other, GO_ON, p->comm, MPI_STATUS_IGNORE);
+		if (!o.count)
 			return;
-		window_send(p, order[0], order[1]);
+		window_run(p, &o, o.from_0, o.to_0);
+		MPI_Send(NULL, 0, MPI_BYTE, p->other, GO_ON, p->comm);
 	}
 }
 
-static bool is_learned(unsigned n)
+/* Nothing is learned where an option gives the scheme, or messages of this size go another way. */
+static bool is_learned(unsigned n, int round)
 {
 	struct rail_learned cell;
+	uint32_t samples = 0;
 
-	return !railmpi_learned(n, &cell) || cell.why != RAIL_LEARNED_ASSUMED;
+	if (!railmpi_learned(n, &cell) || cell.why != RAIL_LEARNED_ASSUMED)
+		return true;
+	for (unsigned i = 0; i < cell.schemes; i++)
+		samples += cell.scheme[i].samples;
+	return !samples && round == IDLE_ROUNDS;
 }
 
 static void cell_learn(const struct bench_job *job, const struct partner *p, unsigned n,
 		       const struct rail_learned *cell)
 {
 	const uint64_t bytes = cell->bytes ? cell->bytes : LARGEST, end_ns = rg_now_ns() + CELL_NS;
-	const int count = strcmp(cell->load, "queued") ? 1 : WINDOW;
+	const bool sends = strcmp(cell->table, "send") == 0, crosses = strcmp(cell->load, "crossing") == 0;
+	const struct order o = {
+		.bytes = (int)bytes, .count = strcmp(cell->load, "alone") ? WINDOW : 1,
+		.to_0 = !sends || crosses, .from_0 = sends || crosses,
+	};
 
-	if (strcmp(cell->table, "receive") || bytes > LARGEST || bytes <= job->where.fabric.eager_bytes)
+	if (bytes > LARGEST || bytes <= job->where.fabric.eager_bytes)
 		return;
-	while (!is_learned(n) && rg_now_ns() < end_ns) {
-		order_send(p, (int)bytes, count);
-		window_receive(p, (int)bytes, count);
-	}
+	for (int round = 0; !is_learned(n, round) && rg_now_ns() < end_ns; round++)
+		order_give(p, &o);
 }
 
 static void cells_learn(const struct bench_job *job, const struct partner *p)
@@ -96,7 +110,7 @@ static void cells_learn(const struct bench_job *job, const struct partner *p)
 
 	for (unsigned n = 0; railmpi_learned(n, &cell); n++)
 		cell_learn(job, p, n, &cell);
-	order_send(p, 0, 0);
+	order_give(p, &(struct order){ .count = 0 });
 }
 
 static void cells_write(FILE *file)
@@ -121,10 +135,11 @@ static void cells_write(FILE *file)
 
 void tune_costs(const struct bench_job *job, FILE *file)
 {
-	struct partner p = { .comm = job->where.way[0].comm, .other = partner_find(job) };
+	const int second = partner_find(job);
+	struct partner p = { .comm = job->where.way[0].comm, .other = job->b.rank == 0 ? second : 0 };
 
-	if (p.other && (job->b.rank == 0 || job->b.rank == p.other)) {
-		p.buffer = bench_must(calloc(WINDOW, LARGEST));
+	if (second && (job->b.rank == 0 || job->b.rank == second)) {
+		p.buffer = bench_must(calloc(2 * WINDOW, LARGEST));
 		if (job->b.rank == 0)
 			cells_learn(job, &p);
 		else

@@ -2,8 +2,10 @@
 #include "config.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "cli/compare_judge.h"
+#include "report/learned.h"
 #include "report/metric.h"
 #include "util/text.h"
 
@@ -93,6 +95,30 @@ static void row_print(const struct compare_program *p, const struct compare_row 
 	fputc('\n', out);
 }
 
+/* The schemes that most launches of a side have learned, and how many. */
+static void learned_print(const struct launches_program *p, char name, FILE *out)
+{
+	char text[2][LEARNED_TEXT], most[LEARNED_TEXT] = "";
+	int alike = 0;
+
+	for (int i = 0; i < p->count; i++) {
+		int count = 0;
+
+		learned_text(p->end[i], text[0], sizeof(text[0]));
+		for (int k = i; k < p->count; k++) {
+			learned_text(p->end[k], text[1], sizeof(text[1]));
+			count += strcmp(text[0], text[1]) == 0;
+		}
+		if (*text[0] && count > alike) {
+			alike = count;
+			memcpy(most, text[0], sizeof(most));
+		}
+	}
+	if (alike)
+		fprintf(out, "# %c learned, %d of %d launch%s alike: %s\n", name, alike, p->count,
+			p->count == 1 ? "" : "es", most);
+}
+
 static void program_print(const struct compare_program *p, FILE *out)
 {
 	enum report_metric metric = p->side[0]->metric;
@@ -104,6 +130,8 @@ static void program_print(const struct compare_program *p, FILE *out)
 		"Change(%)", "From", "To", "Verdict");
 	for (int i = 0; i < p->row_count; i++)
 		row_print(p, &p->row[i], out);
+	learned_print(p->side[0], 'A', out);
+	learned_print(p->side[1], 'B', out);
 }
 
 /* ---- What would decide ------------------------------------------------------------ */

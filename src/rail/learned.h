@@ -21,9 +21,9 @@ enum rail_learned_why {
 
 /* Names consist of lower-case letters, digits, '-' and '_'. */
 struct rail_learned {
-	char table[RAIL_LEARNED_NAME];	/* "receive": the end that receives chooses */
+	char table[RAIL_LEARNED_NAME];	/* the end that chooses: "receive", "send" */
 	char place[RAIL_LEARNED_NAME];	/* of the peer: "host" */
-	char load[RAIL_LEARNED_NAME];	/* "alone", "queued", "crossing" */
+	char load[RAIL_LEARNED_NAME];	/* "alone", "queued", "crossing"; of "send": "alone", "row" */
 	uint64_t bytes;			/* per message, at most; 0: any more */
 	unsigned schemes;
 	struct {

@@ -105,11 +105,15 @@ static struct launches_program *program_of(struct launches *l, const struct repo
 static int launch_add(struct launches_program *p, const struct report_file *f, long long number)
 {
 	size_t count = (size_t)p->count + 1;
-	void *runs = reallocarray(p->run, count, sizeof(p->run[0])), *numbers, *values;
+	void *runs = reallocarray(p->run, count, sizeof(p->run[0])), *ends, *numbers, *values;
 
 	if (!runs)
 		return -ENOMEM;
 	p->run = runs;
+	ends = reallocarray(p->end, count, sizeof(p->end[0]));
+	if (!ends)
+		return -ENOMEM;
+	p->end = ends;
 	numbers = reallocarray(p->number, count, sizeof(p->number[0]));
 	if (!numbers)
 		return -ENOMEM;
@@ -122,6 +126,7 @@ static int launch_add(struct launches_program *p, const struct report_file *f, l
 		p->row[i].median[count - 1] = NAN;
 	}
 	p->run[p->count] = json_incref(f->run);
+	p->end[p->count] = json_incref(f->end);
 	p->number[p->count++] = number;
 	return 0;
 }
@@ -355,14 +360,17 @@ int launches_read(const char *operand, struct launches *out)
 
 static void program_free(struct launches_program *p)
 {
-	for (int i = 0; i < p->count; i++)
+	for (int i = 0; i < p->count; i++) {
 		json_decref(p->run[i]);
+		json_decref(p->end[i]);
+	}
 	for (size_t i = 0; i < p->row_count; i++) {
 		free(p->row[i].way);
 		free(p->row[i].median);
 	}
 	free(p->row);
 	free(p->run);
+	free(p->end);
 	free(p->number);
 	free(p->name);
 }

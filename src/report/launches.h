@@ -24,7 +24,7 @@ struct launches_program {
 	enum report_metric metric;
 	bool is_matrix;
 	int count;			/* launches, in the order of time as far as it is known */
-	json_t **run;			/* by launch: its run record */
+	json_t **run, **end;		/* by launch: its records of these types */
 	long long *number;		/* by launch: its number in the campaign, or its place */
 	size_t row_count;
 	struct launches_row *row;

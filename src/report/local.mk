@@ -10,12 +10,12 @@ librg_report_la_SOURCES = src/report/acceptance.c src/report/acceptance.h src/re
 	src/report/plot_text.c src/report/plot_ticks.c \
 	src/report/plot_rows.h src/report/plot_files.h src/report/plot_kind.h src/report/plot_style.h \
 	src/report/plot_svg.h src/report/plot_text.h src/report/plot_ticks.h \
-	src/report/print.c src/report/provenance.c \
+	src/report/learned.c src/report/print.c src/report/provenance.c \
 	src/report/reader.c src/report/record.c src/report/redact.c src/report/report.c src/report/report.h \
 	src/report/sheet.c src/report/text.c src/report/unlike.c src/report/unlike.h src/report/versions.c \
 	src/report/app.h src/report/axis.h src/report/check.h src/report/citable.h \
 	src/report/disturbance.h src/report/files.h src/report/lookup.h \
-	src/report/matrix.h src/report/merge.h src/report/metric.h src/report/output.h src/report/print.h \
+	src/report/learned.h src/report/matrix.h src/report/merge.h src/report/metric.h src/report/output.h src/report/print.h \
 	src/report/record.h src/report/redact.h src/report/sheet.h src/report/source.h src/report/text.h
 nodist_librg_report_la_SOURCES = build-info.h
 librg_report_la_CPPFLAGS = $(AM_CPPFLAGS) \
@@ -40,7 +40,7 @@ dist-hook:
 	sed -n 's/^#define RG_BUILD_COMMIT "\(.*\)"/\1/p' build-info.h > $(distdir)/COMMIT
 
 if HAVE_CMOCKA
-REPORT_UNITS = tests/report/test_app tests/report/test_campaign tests/report/test_citable tests/report/test_experiment tests/report/test_report \
+REPORT_UNITS = tests/report/test_app tests/report/test_campaign tests/report/test_citable tests/report/test_experiment tests/report/test_learned tests/report/test_report \
 	tests/report/test_matrix tests/report/test_merge tests/report/test_reader tests/stats/test_pilot
 check_PROGRAMS += $(REPORT_UNITS)
 TESTS += $(REPORT_UNITS)
@@ -49,6 +49,8 @@ tests_report_test_app_SOURCES = tests/report/test_app.c tests/capture.c
 tests_report_test_app_LDADD = librg-report.la $(CMOCKA_LIBS)
 tests_report_test_campaign_SOURCES = tests/report/test_campaign.c tests/capture.c
 tests_report_test_campaign_LDADD = librg-report.la $(CMOCKA_LIBS)
+tests_report_test_learned_SOURCES = tests/report/test_learned.c
+tests_report_test_learned_LDADD = librg-report.la $(CMOCKA_LIBS)
 tests_report_test_citable_SOURCES = tests/report/test_citable.c tests/capture.c
 tests_report_test_citable_LDADD = librg-report.la $(CMOCKA_LIBS)
 tests_report_test_experiment_SOURCES = tests/report/test_experiment.c tests/capture.c

@@ -5,6 +5,7 @@
 #include "report/acceptance.h"
 #include "report/app.h"
 #include "report/axis.h"
+#include "report/learned.h"
 #include "report/matrix.h"
 #include "report/text.h"
 
@@ -63,8 +64,18 @@ static void print_app(const struct report_file *f, FILE *text)
 	app_table_close(&t);
 }
 
+static void print_learned(const struct report_file *f, FILE *text)
+{
+	char line[LEARNED_TEXT];
+
+	learned_text(f->end, line, sizeof(line));
+	if (*line)
+		fprintf(text, "# learned%s: %s\n", f->launches > 1 ? " in the first launch" : "", line);
+}
+
 static int verdict_print(const struct report_file *f, FILE *text)
 {
+	print_learned(f, text);
 	acceptance_print_map(f->end, text);
 	citable_print(&f->citable, text);
 	acceptance_print_faults(f->end, text);

@@ -72,11 +72,17 @@ export OMPI_MCA_coll_tuned_use_dynamic_rules=1 OMPI_MCA_coll_tuned_alltoall_algo
 each 1
 each $most
 unset OMPI_MCA_coll_tuned_use_dynamic_rules OMPI_MCA_coll_tuned_alltoall_algorithm
-# While costs choose among algorithms, and after they have.
+# While costs choose among algorithms, and after they have; where ranks share cores, if asked.  What a
+# refused call leaves behind is of eager size.
 suites=learn_suite
+export RAILGAUGE_COLL=measured RAILGAUGE_EAGER=64K
 for n in 2 3 $(more 4); do
 	each "$n"
 done
+unset RAILGAUGE_COLL
+export RG_CASE=refused
+each 3
+unset RAILGAUGE_EAGER RG_CASE
 suites="coll_suite reduce_suite"
 # What is left to the library passes as far as the library does.
 export RAILGAUGE_COLL=native

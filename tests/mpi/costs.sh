@@ -36,6 +36,12 @@ expect "its run record has them" eval \
 	'grep "\"type\": *\"run\"" "$json" | grep -q "\"learned\": *{\"host\": *\[{\"table\": *\"receive\", *\"load\": *\"alone\", *\"bytes\": *16384, *\"scheme\": *\"halves\", *\"why\": *\"given\""'
 expect "its end record has each rank's" eval \
 	'[ "$(grep "\"type\": *\"end\"" "$json" | grep -o "\"places\"" | wc -l)" -eq 2 ]'
+src/cli/railgauge report --no-plot "$json" >"$out" 2>"$err"
+rc=$?
+expect "a report has rank 0's in a line" grep -q \
+	'^# learned: host receive alone halves to 16K (given).*; host receive queued turns to 16K (given)' "$out"
+src/cli/railgauge compare "$json" "$json" >"$out" 2>"$err"
+expect "a comparison has those of each side" [ "$(grep -c '^# [AB] learned, 1 of 1 launch alike: host' "$out")" -eq 2 ]
 launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/known_calls
 expect "exec --ledger tells them of each rank" eval \
 	'[ "$(grep -c "^  learned, rank [01]: receive host queued 16K turns read=900 halves=800 turns=600 (given by --costs)$" "$err")" -eq 2 ]'
@@ -43,11 +49,30 @@ launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- t
 expect "it tells the races of collectives, once" \
 	[ "$(grep -c '^  learned, 2 ranks: allreduce 128K [a-z]* [a-z]*=[0-9]* .*(measured)$' "$err")" -eq 1 ]
 
+# The sender's choice, from a file whose lines end with CR LF.
+# eager SCHEME: eager messages of a bandwidth run of 16 KiB
+eager() {
+	scheme=$1
+	costs "cell send host row 16K $1 offer=900 eager=800" "cell send host alone 16K $1 offer=900 eager=800"
+	sed 's/$/\r/' "$work/costs" >"$work/cut" && mv "$work/cut" "$work/costs"
+	launch 2 pt2pt/rg_bw --over single --soft ideal,ports=1 -m 16K:16K -i 20 -x 1 --ledger
+	expect "rg_bw takes costs with CR LF" [ $rc -eq 0 ]
+	expect "it tells the sender's" eval \
+		'[ "$(grep -c "^# learned by rank [01]: send, host, row, to 16384 bytes: $scheme, given" "$out")" -eq 2 ]'
+	count=$(sed -n 's/^# ledger single .* \([0-9]*\) eager messages.*/\1/p' "$out")
+}
+eager offer
+offered=$count
+eager eager
+expect "messages are eager as given ($offered, $count)" [ "$count" -gt $((offered + 1000)) ]
+
 # Refused in one line, which names the variable.
 refuses() {
 	refused pt2pt/rg_bw 2 "RAILGAUGE_COSTS=.*$1" --over single -m 8
 }
 costs 'cell receive host alone 17K read read=1'
+refused pt2pt/rg_bw 2 "RAILGAUGE_COSTS.*line 3: no cell of this version" --over single -m 8
+costs 'cell send host queued 16K offer offer=1'
 refused pt2pt/rg_bw 2 "RAILGAUGE_COSTS.*line 3: no cell of this version" --over single -m 8
 costs 'cell receive host alone 16K turns read=1'
 refuses "line 3: scheme 'turns' has no cost"

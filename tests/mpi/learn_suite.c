@@ -152,11 +152,75 @@ static void sizes_in_turns(MPI_Comm comm)
 	buffers_close(&b);
 }
 
+/* ---- Calls that are refused ------------------------------------------------------------------- */
+
+/*
+ * The last rank from the root on passes nothing on, so the others complete such a call without it, if
+ * what they send it is of eager size (eager=64K).
+ */
+static void spread_refused(MPI_Comm comm, struct buffers *b, unsigned call)
+{
+	const int root = (int)(call / 3) % suite_size, last = (root + suite_size - 1) % suite_size;
+	const int bytes = suite_size > 2 ? BLOCK : BLOCK / 4;	/* two ranks: one message */
+	int rc;
+
+	if (suite_rank == last) {
+		rc = call % 2 ? MPI_Bcast(b->out, -1, MPI_BYTE, root, comm) :
+				MPI_Bcast(b->out, bytes, MPI_DATATYPE_NULL, root, comm);
+		CHECK(rc != MPI_SUCCESS, "call %u", call);
+		return;
+	}
+	suite_blank(b->out, BLOCK);
+	if (suite_rank == root)
+		suite_fill(b->out, (size_t)bytes, root, call);
+	rc = MPI_Bcast(b->out, bytes, MPI_BYTE, root, comm);
+	CHECK(rc == MPI_SUCCESS, "call %u", call);
+	suite_verify(b->out, (size_t)bytes, (size_t)bytes, root, call);
+}
+
+/* Calls that all ranks refuse, each for a reason of its own. */
+static void all_refused(MPI_Comm comm, struct buffers *b, unsigned call)
+{
+	const MPI_Datatype type = suite_rank ? MPI_DATATYPE_NULL : MPI_BYTE;
+	const int count = suite_rank ? BLOCK : -1;
+
+	CHECK(MPI_Bcast(b->out, count, type, 0, comm) != MPI_SUCCESS, "call %u", call);
+	CHECK(MPI_Allgather(b->in, count, type, b->out, count, type, comm) != MPI_SUCCESS);
+	CHECK(MPI_Alltoall(b->in, count, type, b->out, count, type, comm) != MPI_SUCCESS);
+	CHECK(MPI_Allreduce(b->terms, b->sum, count, type, MPI_SUM, comm) != MPI_SUCCESS);
+}
+
+/*
+ * A rank whose call is refused stays at the same point of a race as the others; at any point of it,
+ * before the first call, too.
+ */
+static void refused(MPI_Comm comm)
+{
+	struct buffers b;
+	MPI_Comm more;
+
+	buffers_open(&b);
+	for (unsigned distance = 1; distance < 20; distance += 12) {
+		MPI_Comm_dup(comm, &more);
+		for (unsigned call = 0; call < CALLS; call++) {
+			if (call % distance == 0)
+				spread_refused(more, &b, call);
+			if (call % 50 == distance)
+				all_refused(more, &b, call);
+			all(more, &b, call);
+		}
+		MPI_Comm_free(&more);
+	}
+	buffers_close(&b);
+}
+
 static const struct suite_case cases[] = {
 	{.name = "again", .run = again, .min_ranks = 1},
 	{.name = "world", .run = world, .min_ranks = 1},
 	{.name = "duplicates", .run = duplicates, .min_ranks = 1},
 	{.name = "sizes_in_turns", .run = sizes_in_turns, .min_ranks = 1},
+	{.name = "refused", .run = refused, .min_ranks = 2, .changes_errors = true,
+	 .native_defect = "a block that a refused call leaves behind is the next call's", .collective = true},
 	{0},
 };
 

@@ -18,20 +18,22 @@
 struct machine {
 	const char *name;
 	double a, b, g, copy;
+	double most;			/* of the first calls' time, over that of the best */
 };
 
 /*
  * The first two are those that tables were tuned on; `kernel` has a slow copy by the kernel, `memcpy` a
- * slow memory, `cores` ranks that share cores, so that a message waits for its receiver's turn.
+ * slow memory, `cores` ranks that share cores, so that a message waits for its receiver's turn: races of
+ * --coll measured alone.
  */
 static const struct machine machines[] = {
-	{ "2 MiB of L2", 3300, 0.05, 0.05, 0.04 },
-	{ "1 MiB of L2", 700, 0.11, 0.08, 0.08 },
-	{ "kernel", 4000, 1.0, 0.05, 0.05 },
-	{ "memcpy", 400, 0.30, 0.30, 0.45 },
-	{ "cores", 40000, 0.1, 0.05, 0.05 },
+	{ "2 MiB of L2", 3300, 0.05, 0.05, 0.04, 1.1 },
+	{ "1 MiB of L2", 700, 0.11, 0.08, 0.08, 1.1 },
+	{ "kernel", 4000, 1.0, 0.05, 0.05, 1.1 },
+	{ "memcpy", 400, 0.30, 0.30, 0.45, 1.1 },
+	{ "cores", 40000, 0.1, 0.05, 0.05, 1.12 },
 };
-enum { MACHINES = sizeof(machines) / sizeof(*machines), RANKS_MAX = 8 };
+enum { MACHINES = sizeof(machines) / sizeof(*machines), RANKS_MAX = 16 };
 
 static double log2_up(int n)
 {
@@ -77,8 +79,11 @@ static double cost(const struct machine *x, enum coll_id id, enum coll_algorithm
 }
 
 static const struct { enum coll_id id; int ranks; } families[] = {
-	{ COLL_ALLREDUCE, 2 }, { COLL_ALLREDUCE, 4 }, { COLL_ALLGATHER, 4 }, { COLL_ALLGATHER, 3 }, { COLL_ALLTOALL, 4 },
-	{ COLL_ALLTOALL, 8 }, { COLL_BCAST, 4 }, { COLL_BCAST, 8 },
+	{ COLL_ALLREDUCE, 2 }, { COLL_ALLREDUCE, 4 }, { COLL_ALLGATHER, 4 }, { COLL_ALLGATHER, 3 },
+	{ COLL_ALLTOALL, 4 }, { COLL_ALLTOALL, 8 }, { COLL_BCAST, 4 }, { COLL_BCAST, 8 },
+	{ COLL_ALLREDUCE, 3 }, { COLL_ALLREDUCE, 8 }, { COLL_ALLREDUCE, 16 }, { COLL_ALLGATHER, 8 },
+	{ COLL_ALLGATHER, 16 }, { COLL_ALLTOALL, 3 }, { COLL_ALLTOALL, 16 }, { COLL_BCAST, 3 },
+	{ COLL_BCAST, 16 },
 };
 enum { FAMILIES = sizeof(families) / sizeof(*families) };
 static const size_t sizes[] = { 3 * KIB, 16 * KIB, 64 * KIB, 200 * KIB, 1 * MIB, 3 * MIB, 12 * MIB };
@@ -117,6 +122,8 @@ struct job {
 	struct coll_call call;
 	struct coll_race race[RANKS_MAX];	/* of each rank */
 	uint64_t dice;				/* 0: no noise */
+	double shared, slice_ns;		/* part of rank 0's calls, and what they lose at most */
+	uint64_t shared_dice;
 	double spent, best;			/* of the calls so far; of as many by the best */
 };
 
@@ -162,20 +169,34 @@ static void agree(struct job *job)
 	}
 }
 
+/* The cost of a call to a rank: with noise, if any, and its part of a processor that others use, too. */
+static double cost_to(struct job *job, int rank, enum coll_algorithm a)
+{
+	double ns = cost_of(job, a);
+
+	if (job->dice)
+		ns = noisy(ns, &job->dice);
+	if (rank == 0 && random_of(&job->shared_dice) < job->shared)
+		ns += job->slice_ns * random_of(&job->shared_dice);
+	return ns;
+}
+
 /* A collective call: all ranks take the same algorithm, and are at the same point. */
 static void job_call(struct job *job)
 {
+	const uint64_t place = job->race[0].settled ? 0 : coll_race_place(&job->race[0], &job->call);
 	enum coll_algorithm first = COLL_AUTO, a;
 	bool timed, over = false;
 
 	for (int r = 0; r < job->call.ranks; r++) {
+		if (place && r)
+			assert_true(coll_race_place(&job->race[r], &job->call) == place);
 		a = coll_race_take(&job->race[r], &job->call, &timed);
 		first = r ? first : a;
 		assert_int_equal(a, first);
 		if (!timed)
 			continue;
-		over = coll_race_add(&job->race[r], (uint64_t)(job->dice ?
-				     noisy(cost_of(job, a), &job->dice) : cost_of(job, a)));
+		over = coll_race_add(&job->race[r], (uint64_t)cost_to(job, r, a));
 		assert_true(over == (job->race[0].samples == job->race[r].samples && over));
 	}
 	job->spent += cost_of(job, first);
@@ -251,22 +272,133 @@ static void test_steady_with_noise(void **state)
 	each(steady);
 }
 
+/* Five calls are by the usual algorithm, whatever it costs. */
 static void bounded(const struct machine *machine, struct coll_call call)
 {
 	struct job *job = job_make(machine, call, 0);
+	const double most = cost_of(job, call.usual) > 3 * best_cost(job) ? 1.2 : machine->most;
 
 	for (int i = 0; i < 100; i++)
 		job_call(job);
-	if (job->spent > 1.1 * job->best)
-		print_message("%s, %s, %d ranks, %zu bytes: %.2f\n", machine->name,
+	if (job->spent > most * job->best)
+		print_message("%s, %s, %d ranks, %zu bytes: %.3f\n", machine->name,
 			      coll_name(call.id), call.ranks, call.bytes, job->spent / job->best);
-	assert_true(job->spent <= 1.1 * job->best);
+	assert_true(job->spent <= most * job->best);
 	free(job);
 }
 
 static void test_first_calls_cost_little(void **state)
 {
 	each(bounded);
+}
+
+/* One rank loses its processor in some calls, or in most: what is not known to be better is not chosen. */
+static void shared(const struct machine *machine, struct coll_call call)
+{
+	static const double parts[] = { 0.3, 0.8 };
+
+	for (int p = 0; p < 2; p++) {
+		int wrong = 0;
+
+		for (uint64_t seed = 1; seed <= 40; seed++) {
+			struct job *job = job_make(machine, call, seed * 77);
+
+			job->shared = parts[p];
+			job->slice_ns = 20 * best_cost(job);
+			job->shared_dice = seed * 7919;
+			wrong += job_run(job) > 1.03 && job->race[0].choice;
+			free(job);
+		}
+		if (wrong > 2)
+			print_message("%s, %s, %d ranks, %zu bytes, %.1f: %d\n", machine->name,
+				      coll_name(call.id), call.ranks, call.bytes, parts[p], wrong);
+		assert_in_range(wrong, 0, 2);
+	}
+}
+
+static void test_shared_processor(void **state)
+{
+	each(shared);
+}
+
+/* ---- Meetings ------------------------------------------------------------------------------- */
+
+/* As coll_take_large: a call that a rank does not make counts on none, and is by the table. */
+static void meet(struct job *job, int missing)
+{
+	const int first = missing == 0;
+	uint64_t place;
+
+	if (job->race[first].settled || missing < 0) {
+		if (missing < 0)
+			job_call(job);
+		return;
+	}
+	place = coll_race_place(&job->race[first], &job->call);
+	for (int r = 0; r < job->call.ranks; r++)
+		if (r != missing)
+			assert_true(coll_race_place(&job->race[r], &job->call) == place);
+}
+
+static void refused(const struct machine *machine, struct coll_call call)
+{
+	struct job *job = job_make(machine, call, 77);
+	uint64_t dice = call.bytes;
+
+	for (int i = 0; i < 1000; i++)
+		meet(job, random_of(&dice) < 0.3 ? (int)(random_of(&dice) * call.ranks) : -1);
+	assert_true(job->race[0].settled);
+	free(job);
+}
+
+static void test_refused_calls_count_on_no_rank(void **state)
+{
+	each(refused);
+}
+
+/* A rank whose call had another size, or was another one, differs. */
+static void test_places_differ(void **state)
+{
+	struct coll_call call = call_of(1, 64 * KIB), other = call;
+	struct coll_race race[2];
+	bool timed;
+
+	other.bytes = 60 * KIB;
+	for (int r = 0; r < 2; r++)
+		coll_race_begin(&race[r], &call);
+	for (int i = 0; i < 200; i++) {
+		assert_true(coll_race_place(&race[0], &call) == coll_race_place(&race[1], &call));
+		assert_true(coll_race_place(&race[0], &call) != coll_race_place(&race[1], &other));
+		for (int r = 0; r < 2; r++) {
+			coll_race_place(&race[r], &call);
+			coll_race_take(&race[r], &call, &timed);
+			if (timed && coll_race_add(&race[r], 1000))
+				coll_race_decide(&race[r]);
+		}
+		if (race[0].settled)
+			break;
+	}
+	assert_true(race[0].settled);
+}
+
+/* Sizes that never come again: meetings come to an end, and the table's choice stays. */
+static void test_meetings_end(void **state)
+{
+	struct coll_call call = call_of(1, 40 * KIB);
+	struct coll_race race;
+	bool timed;
+	int calls = 0;
+
+	coll_race_begin(&race, &call);
+	for (; !race.settled && calls < 2 * COLL_LEARN_MEETINGS; calls++) {
+		call.bytes = 40 * KIB + (size_t)calls % 1000;
+		coll_race_place(&race, &call);
+		coll_race_take(&race, &call, &timed);
+		if (timed && coll_race_add(&race, 1000))
+			coll_race_decide(&race);
+	}
+	assert_in_range(calls, 1, COLL_LEARN_MEETINGS);
+	assert_int_equal(coll_race_take(&race, &call, &timed), call.usual);
 }
 
 /* Constants that are right on one machine are wrong on another. */
@@ -421,6 +553,10 @@ int main(void)
 		cmocka_unit_test(test_exact_without_noise),
 		cmocka_unit_test(test_steady_with_noise),
 		cmocka_unit_test(test_first_calls_cost_little),
+		cmocka_unit_test(test_shared_processor),
+		cmocka_unit_test(test_refused_calls_count_on_no_rank),
+		cmocka_unit_test(test_places_differ),
+		cmocka_unit_test(test_meetings_end),
 		cmocka_unit_test(test_machines_differ),
 		cmocka_unit_test(test_ties_keep_the_table),
 		cmocka_unit_test(test_who_takes_part),

@@ -32,6 +32,7 @@ static const char *const algorithm_names[COLL_ALGORITHMS] = {
 	[COLL_LINEAR] = "linear",
 	[COLL_RABENSEIFNER] = "rabenseifner",
 	[COLL_TABLE] = "table",
+	[COLL_MEASURED] = "measured",
 };
 
 /* An algorithm whose needs do not all hold is replaced by `otherwise`, which needs nothing. */
@@ -149,6 +150,11 @@ bool coll_is_ours(enum coll_id id)
 	return now.forced[id] != COLL_LIBRARY;
 }
 
+bool coll_is_measured_anyway(enum coll_id id)
+{
+	return now.forced[id] == COLL_MEASURED;
+}
+
 static bool fits(const struct coll_rule *r, int ranks, size_t bytes)
 {
 	return (!r->ranks || ranks <= r->ranks) && (!r->bytes || bytes <= r->bytes);
@@ -199,6 +205,8 @@ enum coll_algorithm coll_choose_open(enum coll_id id, int ranks, size_t bytes, u
 {
 	enum coll_algorithm a = now.forced[id];
 
+	if (a == COLL_MEASURED)
+		a = COLL_AUTO;
 	*open = a == COLL_AUTO;
 	if (a == COLL_AUTO || a == COLL_TABLE) {
 		a = by_file(id, ranks, bytes);
@@ -233,7 +241,7 @@ static bool family_has(const struct family *f, enum coll_algorithm a)
 /* Words of --coll that name no algorithm. */
 static bool is_for_all(enum coll_algorithm a)
 {
-	return a == COLL_AUTO || a == COLL_LIBRARY || a == COLL_TABLE;
+	return a == COLL_AUTO || a == COLL_LIBRARY || a == COLL_TABLE || a == COLL_MEASURED;
 }
 
 /* The algorithm is accepted by --coll NAME= (option), or by a rule of a file. */
@@ -268,7 +276,7 @@ static int refuse_collective(const char *name, bool option, char *why, size_t wh
 		 option ? "NAME=ALGORITHM,... of " : "");
 	for (i = 0; i < COLL_COUNT; i++)
 		rg_text_add(why, why_size, "%s%s", i ? ", " : "", families[i].name);
-	rg_text_add(why, why_size, option ? "; auto, table or native for all; @FILE)" : ")");
+	rg_text_add(why, why_size, option ? "; auto, measured, table or native for all; @FILE)" : ")");
 	return -EINVAL;
 }
 

@@ -113,6 +113,7 @@ enum coll_algorithm {
 	COLL_DOUBLING, COLL_RING, COLL_RING_RAILS, COLL_PAIRWISE, COLL_PAIRWISE_RAILS, COLL_LINEAR,
 	COLL_RABENSEIFNER,
 	COLL_TABLE,		/* chosen by the table, whatever the costs */
+	COLL_MEASURED,		/* chosen by costs, of ranks that share cores, too */
 	COLL_ALGORITHMS,
 };
 
@@ -169,6 +170,8 @@ enum coll_algorithm coll_choose(enum coll_id id, int ranks, size_t bytes, unsign
 /* The same; *open: it is the table's choice, which costs may overrule. */
 enum coll_algorithm coll_choose_open(enum coll_id id, int ranks, size_t bytes, unsigned holds,
 				     bool *open);
+/* --coll measured: costs overrule the table even where ranks share cores. */
+bool coll_is_measured_anyway(enum coll_id id);
 /* The algorithm itself, or the one in its place where its conditions do not hold. */
 enum coll_algorithm coll_possible(enum coll_id id, enum coll_algorithm a, int ranks, unsigned holds);
 /* For railmpi_coll_used. */

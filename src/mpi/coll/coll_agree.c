@@ -36,6 +36,8 @@ static struct coll_race *race_of(struct comm *c, const struct coll_call *call)
 	if (!c->learned)
 		c->learned = coll_must(calloc(1, sizeof(*c->learned)));
 	race = &c->learned->race[call->id][class];
+	if (c->learned->end && !(*race && (*race)->settled))
+		return NULL;
 	if (!*race) {
 		*race = coll_must(malloc(sizeof(**race)));
 		coll_race_begin(*race, call);
@@ -43,10 +45,63 @@ static struct coll_race *race_of(struct comm *c, const struct coll_call *call)
 	return *race;
 }
 
+struct meeting {
+	uint64_t place;
+	uint32_t ends[COLL_LEARN_ENDS];	/* booleans */
+};
+
+static void meeting_join(struct meeting *mine, const struct meeting *theirs)
+{
+	for (int i = 0; i < COLL_LEARN_ENDS; i++)
+		mine->ends[i] |= theirs->ends[i];
+	mine->ends[COLL_LEARN_UNLIKE] |= theirs->place != mine->place;
+}
+
 /*
- * In a communicator with a lost rank there is no more to agree on.  Ranks that are not at the same
- * point of a race, after an error of one of them, may send each other pieces of other sizes, so a
- * message that is too short is an error (coll_wait).
+ * By dissemination: a difference between two ranks reaches each.  False: a rank does not
+ * take part, since its call was refused (coll_skip) or it is lost, and all others learn that.  It is
+ * none of the call's own errors.
+ */
+static bool ranks_meet(struct coll *k, struct meeting *mine)
+{
+	const int error = k->error, tag = k->tag;
+	struct meeting theirs;
+	bool whole;
+
+	k->error = MPI_SUCCESS;
+	k->exact = true;
+	k->tag = coll_agree_tag(tag);
+	for (int far = 1; far < k->size; far *= 2) {
+		coll_exchange(k, coll_bytes(mine, sizeof(*mine)), (k->rank + far) % k->size,
+			      coll_bytes(&theirs, sizeof(theirs)), (k->rank - far + k->size) % k->size);
+		if (!k->error)
+			meeting_join(mine, &theirs);
+	}
+	whole = k->error == MPI_SUCCESS;
+	k->error = error;
+	k->exact = false;
+	k->tag = tag;
+	return whole;
+}
+
+/* Does the call count on all ranks? */
+static bool is_joint(struct coll *k, struct coll_race *race, const struct coll_call *call)
+{
+	struct meeting m = { .place = coll_race_place(race, call) };
+
+	m.ends[COLL_LEARN_CROWDED] = layer.oversubscribed && !coll_is_measured_anyway(call->id);
+	m.ends[COLL_LEARN_UNLIKE] = race->abandoned;
+	if (!ranks_meet(k, &m))
+		return false;
+	for (int i = 0; i < COLL_LEARN_ENDS; i++)
+		if (m.ends[i])
+			k->comm->learned->end = (enum coll_learn_end)i;
+	return !k->comm->learned->end;
+}
+
+/*
+ * Ranks that are not at the same point of a race, such as after a loss, may send each other pieces
+ * of other sizes, so a message that is too short is an error (coll_wait).
  */
 enum coll_algorithm coll_take_large(struct coll *k, enum coll_id id, size_t bytes, unsigned holds)
 {
@@ -57,10 +112,8 @@ enum coll_algorithm coll_take_large(struct coll *k, enum coll_id id, size_t byte
 
 	call.usual = coll_choose_open(id, k->size, bytes, holds, &open);
 	race = open ? race_of(k->comm, &call) : NULL;
-	if (!race)
+	if (!race || unlikely(!race->settled && !is_joint(k, race, &call)))
 		return call.usual;
-	if (unlikely(k->comm->lost && !race->settled))
-		coll_race_abandon(race);
 	k->exact = !race->settled || race->choice;
 	a = coll_race_take(race, &call, &timed);
 	coll_use(a, bytes);
@@ -80,12 +133,13 @@ enum coll_algorithm coll_take_large(struct coll *k, enum coll_id id, size_t byte
 static bool samples_agree(struct coll *k, uint32_t *sample, int count)
 {
 	const size_t bytes = (size_t)count * sizeof(*sample);
-	const int error = k->error;
+	const int error = k->error, tag = k->tag;
 	uint32_t theirs[COLL_LEARN_SAMPLES];
 	bool agreed;
 	int far, i;
 
 	k->error = MPI_SUCCESS;
+	k->tag = coll_agree_tag(tag);
 	for (far = 1; far < k->size; far *= 2) {
 		coll_exchange(k, coll_bytes(sample, bytes), (k->rank + far) % k->size,
 			      coll_bytes(theirs, bytes), (k->rank - far + k->size) % k->size);
@@ -95,6 +149,7 @@ static bool samples_agree(struct coll *k, uint32_t *sample, int count)
 	}
 	agreed = k->error == MPI_SUCCESS;
 	k->error = error ? error : k->error;
+	k->tag = tag;
 	return agreed;
 }
 

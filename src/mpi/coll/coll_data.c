@@ -8,6 +8,7 @@
 
 #include "mpi/abi/native.h"
 #include "mpi/coll/coll.h"
+#include "mpi/coll/coll_learn.h"
 #include "mpi/comm/comm.h"
 #include "mpi/comm/comm_table.h"
 #include "mpi/comm/lost.h"
@@ -129,11 +130,33 @@ void coll_begin(struct coll *k, struct comm *c)
 	k->temps = 0;
 }
 
+/* An empty message to each rank that ranks_meet of coll_agree.c sends to; none is waited for. */
+static void refusal_tell(struct comm *c, int tag)
+{
+	for (int far = 1; far < c->size; far *= 2) {
+		const struct message_args empty = {NULL, 0, &coll_byte_type, (c->rank + far) % c->size,
+						   coll_agree_tag(tag)};
+		struct req *r = req_alloc(REQ_SEND);
+
+		if (!r)
+			continue;
+		if (send_start(c, r, &empty, MODE_STANDARD) == 0)
+			r->detached = true;
+		else
+			req_free(r);
+	}
+}
+
 void coll_skip(struct comm *c, int why)
 {
+	struct comm *of = c->collective;
+	int tag;
+
 	calls_leave_rails((enum native_reason)-why);
 	layer_enter();
-	c->collective->collectives++;
+	tag = (int)(of->collectives++ & INT_MAX);
+	if (why == COLL_BY_ARGUMENTS && !(of->learned && of->learned->end))
+		refusal_tell(of, tag);
 	layer_leave();
 	release_types();
 }

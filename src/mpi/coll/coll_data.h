@@ -2,6 +2,7 @@
 #ifndef RAILMPI_COLL_DATA_H
 #define RAILMPI_COLL_DATA_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -35,9 +36,22 @@ struct coll {
 	struct { void *block; struct pool *pool; } temp[COLL_TEMPS];
 };
 
+/*
+ * The tag of a call's agreement among ranks: messages of the algorithm that go over another rail may
+ * overtake those of the agreement, or be overtaken.
+ */
+static inline int coll_agree_tag(int tag)
+{
+	return tag | INT_MIN;
+}
+
 /* Begin a call; all up to coll_end is inside layer_enter. */
 void coll_begin(struct coll *k, struct comm *c);
-/* The library executes it on this rank, maybe not on others: keeps later tags the same. */
+/*
+ * The library executes it on this rank, maybe not on others: keeps later tags the same.  Arguments that
+ * it refuses may be right on other ranks, which would wait for this one where they meet (coll_agree.c);
+ * they are told.
+ */
 void coll_skip(struct comm *c, int why);
 /* Frees the memory of coll_temp.  Returns what the MPI call returns. */
 int coll_end(struct coll *k);

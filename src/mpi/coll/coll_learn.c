@@ -16,8 +16,8 @@
  * Before each round are calls by the best so far, so that the race is a small part of the first hundred
  * calls.  The first calls by a candidate meet new memory, and the transport learns its own schemes by
  * their messages: they cost up to ten times as much, are not timed, and only a cost far above the best
- * makes the candidate leave then.  A candidate so many percent above the best leaves after a round; after
- * the last one only the best stays.
+ * makes the candidate leave then.  A candidate so many percent above the best leaves after a round;
+ * after the last one, in which the best may be alone, only the best stays.
  */
 enum { STRANGERS = 8, ROUNDS = 4 };
 static const struct {
@@ -25,8 +25,8 @@ static const struct {
 	uint8_t visits, pass, timed;	/* per candidate; calls of a visit: not timed, timed */
 	unsigned leave_percent;
 } rounds[ROUNDS] = {
-	{ 1, 1, 1, 2, 220 },
-	{ 16, 1, 1, 2, 130 },
+	{ 1, 1, 0, 3, 180 },
+	{ 16, 1, 0, 1, 125 },
 	{ 16, 2, 1, 4, 110 },
 	{ 16, COLL_LEARN_VISITS, 1, COLL_LEARN_TIMED, 100 },
 };
@@ -162,6 +162,8 @@ void coll_race_begin(struct coll_race *race, const struct coll_call *call)
 /* A call of another size, or with other algorithms: it does not count. */
 static bool is_stranger(struct coll_race *race, const struct coll_call *call)
 {
+	uint16_t met;
+
 	if (call->bytes == race->bytes && call->holds == race->holds &&
 	    call->usual == race->candidate[0]) {
 		race->strangers = 0;
@@ -169,8 +171,45 @@ static bool is_stranger(struct coll_race *race, const struct coll_call *call)
 	}
 	if (++race->strangers < STRANGERS)
 		return true;
+	met = race->met;
 	coll_race_begin(race, call);
+	race->met = met;
 	return false;
+}
+
+static uint64_t mixed(uint64_t digest, uint64_t value)
+{
+	digest = (digest ^ value) * UINT64_C(0xff51afd7ed558ccd);
+	return digest ^ digest >> 32;
+}
+
+/* A race that has had no meeting begins with this call. */
+uint64_t coll_race_place(struct coll_race *race, const struct coll_call *call)
+{
+	uint64_t digest = 0;
+
+	if (!race->met)
+		coll_race_begin(race, call);
+	const uint64_t values[] = {
+		call->id, call->bytes, call->holds, call->usual, race->bytes, race->holds,
+		race->candidate[0], race->met, race->round, race->calls, race->samples, race->racing,
+		race->strangers, race->choice, race->decided,
+	};
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+		digest = mixed(digest, values[i]);
+	return digest;
+}
+
+/* All ranks were at the same point before this call. */
+static void meet(struct coll_race *race)
+{
+	if (race->settled)
+		return;
+	race->settled = race->decided;
+	if (++race->met < COLL_LEARN_MEETINGS || race->settled)
+		return;
+	race->choice = 0;
+	race->decided = race->settled = true;
 }
 
 enum coll_algorithm coll_race_take(struct coll_race *race, const struct coll_call *call, bool *timed)
@@ -178,6 +217,7 @@ enum coll_algorithm coll_race_take(struct coll_race *race, const struct coll_cal
 	int at, visit;
 
 	*timed = false;
+	meet(race);
 	if (race->settled)
 		return coll_possible(call->id, race->candidate[race->choice], call->ranks,
 				     call->holds);
@@ -208,22 +248,32 @@ static int by_time(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/*
- * The cost of the n-th candidate that is racing, at least 1: the lower quartile, since up to half of
- * the calls may wait for a rank that comes late.
- */
-static uint32_t round_cost(const struct coll_race *race, int n)
+/* Of a candidate's samples in this round, ns.  What disturbs calls is mostly above the median. */
+struct spread {
+	uint32_t least, quartile, median;	/* least: at least 1 */
+	int samples;
+};
+
+static struct spread spread_of(const struct coll_race *race, int n)
 {
 	const int timed = rounds[race->round].timed, visits = rounds[race->round].visits;
 	const int racing = racing_count(race), all = visits * timed;
-	uint32_t sample[COLL_LEARN_VISITS * COLL_LEARN_TIMED], ns;
+	uint32_t sample[COLL_LEARN_VISITS * COLL_LEARN_TIMED];
 
 	for (int v = 0; v < visits; v++)
 		memcpy(sample + v * timed, race->sample_ns + (v * racing + n) * timed,
 		       (size_t)timed * sizeof(*sample));
 	qsort(sample, (size_t)all, sizeof(*sample), by_time);
-	ns = sample[(all - 1) / 4];
-	return ns ? ns : 1;
+	return (struct spread){ sample[0] ? sample[0] : 1, sample[(all - 1) / 4], sample[all / 2], all };
+}
+
+/*
+ * The cost of a candidate, at least 1: the lower quartile, since up to half of the calls may wait for a
+ * rank that comes late.
+ */
+static uint32_t cost_of(const struct spread *s)
+{
+	return s->quartile ? s->quartile : 1;
 }
 
 static int cheapest(const struct coll_race *race)
@@ -241,42 +291,70 @@ static bool is_above(uint32_t cost, uint32_t best, unsigned percent)
 	return (uint64_t)cost * 100 > (uint64_t)best * percent;
 }
 
-static void settle(struct coll_race *race, int best)
+/*
+ * Do the costs differ by more than chance?  A quartile of n samples varies by about their interquartile
+ * range over the root of n.
+ */
+static bool is_beyond_noise(const struct spread *usual, const struct spread *best)
 {
-	race->choice = (uint8_t)best;
-	if (race->racing & 1 &&
-	    !is_above(race->cost_ns[0], race->cost_ns[best], 100 + COLL_LEARN_MARGIN))
-		race->choice = 0;
-	race->settled = true;
+	const double gap = (double)cost_of(usual) - cost_of(best);
+	const double range = (double)(usual->median - usual->quartile) + (best->median - best->quartile);
+
+	return gap * gap * best->samples >= 2 * range * range;
+}
+
+/* Samples of a processor that others use, too, are far apart. */
+static bool is_steady(const struct spread *s)
+{
+	return s->median - s->quartile <= cost_of(s) / 8;
+}
+
+static bool is_ahead(const struct coll_race *race, int best, const struct spread s[])
+{
+	if (!is_steady(&s[best]) || !(race->racing & 1))
+		return is_steady(&s[best]);
+	return is_above(race->cost_ns[0], race->cost_ns[best], 100 + COLL_LEARN_MARGIN) &&
+	       is_beyond_noise(&s[0], &s[best]);
+}
+
+/* The usual algorithm leaves by two rounds at least. */
+static void slow_leave(struct coll_race *race, int best, uint32_t best_ns)
+{
+	const unsigned percent = rounds[race->round].leave_percent;
+
+	for (int c = race->round ? 0 : 1; c < race->candidates; c++)
+		if (c != best && is_above(race->least_ns[c], best_ns, percent))
+			race->racing &= (uint8_t)~(1u << c);
 }
 
 void coll_race_decide(struct coll_race *race)
 {
 	const int count = racing_count(race);
-	const unsigned percent = rounds[race->round].leave_percent;
+	struct spread s[COLL_LEARN_CANDIDATES] = { { 0 } };
 	int best;
 
-	for (int n = 0; n < count; n++)
-		race->cost_ns[racing_at(race, n)] = round_cost(race, n);
+	for (int n = 0; n < count; n++) {
+		const int c = racing_at(race, n);
+
+		s[c] = spread_of(race, n);
+		race->cost_ns[c] = cost_of(&s[c]);
+		if (!race->least_ns[c] || s[c].least < race->least_ns[c])
+			race->least_ns[c] = s[c].least;
+	}
 	best = cheapest(race);
 	race->choice = (uint8_t)best;
-	if (race->round == ROUNDS - 1) {
-		settle(race, best);
-		return;
-	}
-	for (int c = 0; c < race->candidates; c++)
-		if (is_above(race->cost_ns[c], race->cost_ns[best], percent))
-			race->racing &= (uint8_t)~(1u << c);
-	if (racing_count(race) == 1)
-		settle(race, best);
-	else
+	if (race->round < ROUNDS - 1)
+		slow_leave(race, best, s[best].median);
+	race->decided = race->round == ROUNDS - 1;
+	if (!race->decided)
 		round_begin(race, race->round + 1);
+	else if (!is_ahead(race, best, s))
+		race->choice = 0;
 }
 
 void coll_race_abandon(struct coll_race *race)
 {
-	race->choice = 0;
-	race->settled = true;
+	race->abandoned = true;
 }
 
 /* ---- A communicator's races ----------------------------------------------------------------- */
@@ -296,6 +374,8 @@ struct coll_learned *coll_learned_copy(const struct coll_learned *from)
 	struct coll_learned *copy = calloc(1, sizeof(*copy));
 	bool whole = copy;
 
+	if (copy && from->end == COLL_LEARN_CROWDED)
+		copy->end = from->end;
 	for (int id = 0; whole && id < COLL_COUNT; id++)
 		for (int c = 0; whole && c < COLL_LEARN_CLASSES; c++)
 			whole = race_copy(&copy->race[id][c], from->race[id][c]);
@@ -315,13 +395,17 @@ void coll_learned_free(struct coll_learned *learned)
 	free(learned);
 }
 
-static void row_fill(struct coll_learned_row *row, int id, int class, const struct coll_race *race)
+static void row_fill(struct coll_learned_row *row, int id, int class, const struct coll_learned *of)
 {
+	const struct coll_race *race = of->race[id][class];
+	const bool is_over = !race->settled && of->end;
+
 	*row = (struct coll_learned_row){
 		.collective = coll_name((enum coll_id)id),
 		.most_bytes = (size_t)COLL_LEARN_ABOVE << (class + 1),
-		.choice = coll_algorithm_name(race->candidate[race->choice]),
+		.choice = coll_algorithm_name(race->candidate[is_over ? 0 : race->choice]),
 		.settled = race->settled,
+		.end = of->end,
 		.candidates = race->candidates,
 	};
 	for (int c = 0; c < race->candidates; c++) {
@@ -337,7 +421,7 @@ void coll_learned_each(const struct coll_learned *learned, coll_learned_fn *visi
 	for (int id = 0; learned && id < COLL_COUNT; id++)
 		for (int c = 0; c < COLL_LEARN_CLASSES; c++)
 			if (learned->race[id][c]) {
-				row_fill(&row, id, c, learned->race[id][c]);
+				row_fill(&row, id, c, learned);
 				visit(user, &row);
 			}
 }

@@ -11,8 +11,14 @@
  * A communicator has one race for each collective and class of sizes.  Its first calls take the
  * candidates in turn: the algorithm of coll.c, and others that are within reach of it.  Every rank
  * times its calls; at the end of a round, inside the call that ends it, the ranks exchange the largest
- * time of each call, and all decide by these numbers.  The number of a call is the same on all ranks,
- * since MPI orders the collectives of a communicator, so all are in the same race at the same point.
+ * time of each call, and all decide by these numbers.
+ *
+ * Each call of a race begins with a meeting: ranks compare where they are.  A call that is refused on
+ * one rank for its arguments may go on among the others; it counts on none, so all stay at the same
+ * point, and take the same algorithm.  A rank at another point, after calls whose sizes
+ * differ among ranks, ends all races of the communicator that are not settled, on all ranks.  So does
+ * a rank on a host with more ranks than cores: what its calls take is its share of a core.  A settled
+ * race has no meetings.
  *
  *  - A race counts calls of one size: that of its first call, or of a later one that comes again and
  *    again.  Its result is for the whole class, a power of two of bytes.
@@ -20,8 +26,9 @@
  *    the algorithm before has left the bytes in other caches.  After a round, candidates much above the
  *    best leave.  Lower quartiles are compared, so calls that an interrupt or a rank that came late
  *    made longer do not decide.
- *  - The algorithm of coll.c stays unless another is COLL_LEARN_MARGIN percent below it.  So ties
- *    change nothing, such as on a clock that does not advance during a call.
+ *  - The algorithm of coll.c stays unless another is COLL_LEARN_MARGIN percent below it, and beyond the
+ *    spread of the samples.  So ties change nothing, such as on a clock that does not advance during a
+ *    call, nor do the samples of a rank that shares its core, which are far apart.
  *  - Reductions take only algorithms that give the same bits, see COLL_SAME_BITS: the result of a
  *    call is the same before, during and after the race.
  *  - Only blocking collectives whose number of bytes is the same on all ranks take part: not those
@@ -45,6 +52,7 @@ enum {
 	COLL_LEARN_CANDIDATES = 4,
 	COLL_LEARN_VISITS = 3, COLL_LEARN_TIMED = 10,	/* at most: of a candidate, calls of a visit */
 	COLL_LEARN_SAMPLES = COLL_LEARN_CANDIDATES * COLL_LEARN_VISITS * COLL_LEARN_TIMED,
+	COLL_LEARN_MEETINGS = 1000,	/* of a race; then the usual algorithm stays */
 	COLL_LEARN_CLASSES = 14,	/* above 1 KiB: to 2 KiB, to 4 KiB, ... to 16 MiB */
 };
 
@@ -60,11 +68,14 @@ struct coll_call {
 struct coll_race {
 	enum coll_algorithm candidate[COLL_LEARN_CANDIDATES];	/* the usual one first */
 	uint32_t cost_ns[COLL_LEARN_CANDIDATES];	/* in the last round that it was in; 0: none */
+	uint32_t least_ns[COLL_LEARN_CANDIDATES];	/* of all rounds; 0: none */
 	size_t bytes;			/* of the calls that count */
 	unsigned holds;
 	uint8_t candidates;
 	uint8_t choice;			/* one of them: the best so far, and in the end */
-	bool settled;
+	bool decided, settled;		/* settled: decided, and confirmed by the next call's meeting */
+	bool abandoned;
+	uint16_t met;			/* meetings */
 	uint8_t racing;			/* bits */
 	uint8_t round;
 	uint8_t strangers;		/* calls of other sizes in a row */
@@ -73,8 +84,12 @@ struct coll_race {
 	uint32_t sample_ns[COLL_LEARN_SAMPLES];
 };
 
+/* Why races that are not settled have ended. */
+enum coll_learn_end { COLL_LEARN_GOES_ON, COLL_LEARN_CROWDED, COLL_LEARN_UNLIKE, COLL_LEARN_ENDS };
+
 /* The table of a communicator. */
 struct coll_learned {
+	enum coll_learn_end end;
 	struct coll_race *race[COLL_COUNT][COLL_LEARN_CLASSES];	/* malloc'ed; NULL: none yet */
 };
 
@@ -84,7 +99,9 @@ int coll_learn_class(size_t bytes);
 bool coll_learn_may(const struct coll_call *call);
 /* The race of a call for which coll_learn_may; zeroed before the first one. */
 void coll_race_begin(struct coll_race *race, const struct coll_call *call);
-/* The algorithm of the call.  *timed: coll_race_add after it. */
+/* Where this rank is in the race that is not settled, before such a call: for comparison among ranks. */
+uint64_t coll_race_place(struct coll_race *race, const struct coll_call *call);
+/* The algorithm of the call, which all ranks make.  *timed: coll_race_add after it. */
 enum coll_algorithm coll_race_take(struct coll_race *race, const struct coll_call *call, bool *timed);
 /*
  * Add what the call took on this rank.  True: a round is over.  Then each of the `samples` of
@@ -93,7 +110,7 @@ enum coll_algorithm coll_race_take(struct coll_race *race, const struct coll_cal
 bool coll_race_add(struct coll_race *race, uint64_t ns);
 /* Candidates leave, or the race is settled. */
 void coll_race_decide(struct coll_race *race);
-/* The ranks could not agree: the usual algorithm, from now on. */
+/* The ranks could not agree: the next meeting ends the races. */
 void coll_race_abandon(struct coll_race *race);
 
 /* A copy of the settled races, for a communicator of the same ranks.  NULL: no memory. */
@@ -106,6 +123,7 @@ struct coll_learned_row {
 	size_t most_bytes;		/* the class: up to so many, and more than half of it */
 	const char *choice;		/* now */
 	bool settled;
+	enum coll_learn_end end;	/* if not settled */
 	int candidates;
 	const char *candidate[COLL_LEARN_CANDIDATES];
 	uint32_t cost_ns[COLL_LEARN_CANDIDATES];	/* 0: not known */

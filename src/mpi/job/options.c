@@ -82,7 +82,8 @@ static const struct opt coll_row = {
 	.name = "coll", .type = OPT_TEXT, .carry = OPT_JOB,
 	.offset = offsetof(struct world_settings, coll), .arg = "LIST", .check = coll_check,
 	.help = "algorithms of collectives, such as alltoall=pairwise,bcast=chain; native: the MPI "
-		"library's algorithms; table: by size and ranks alone; @FILE: a table of rg_tune; "
+		"library's algorithms; table: by size and ranks alone; measured: as calls cost, where ranks "
+		"share cores, too; @FILE: a table of rg_tune; "
 		"else as the first calls cost on this machine",
 };
 

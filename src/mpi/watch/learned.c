@@ -41,6 +41,12 @@ static void cells_print(FILE *f)
 	}
 }
 
+static const char *const race_end[COLL_LEARN_ENDS] = {
+	[COLL_LEARN_GOES_ON] = "not settled",
+	[COLL_LEARN_CROWDED] = "the table's, since ranks share cores",
+	[COLL_LEARN_UNLIKE] = "the table's, since calls differed among ranks",
+};
+
 struct races {
 	FILE *f;
 	int ranks;
@@ -56,7 +62,7 @@ static void race_print(void *user, const struct coll_learned_row *row)
 	for (int c = 0; c < row->candidates; c++)
 		if (row->cost_ns[c])
 			fprintf(of->f, " %s=%" PRIu32, row->candidate[c], row->cost_ns[c]);
-	fprintf(of->f, " (%s)\n", row->settled ? "measured" : "not settled");
+	fprintf(of->f, " (%s)\n", row->settled ? "measured" : race_end[row->end]);
 }
 
 static void races_print(void *user, int ranks, const struct coll_learned *learned)

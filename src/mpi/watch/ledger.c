@@ -65,7 +65,12 @@ int railmpi_shares(struct rail_share out[RAIL_SHARES_MAX])
 
 bool railmpi_learned(unsigned cell, struct rail_learned *out)
 {
-	return layer.rails && rail_learned(layer.rails, cell, out);
+	bool there;
+
+	layer_enter();		/* messages change cells, the progress thread's as well */
+	there = layer.rails && rail_learned(layer.rails, cell, out);
+	layer_leave();
+	return there;
 }
 
 void railmpi_learned_text(const struct rail_learned *cell, char *text, size_t size)

@@ -39,6 +39,8 @@ uint32_t rail_eager_cost(const struct rail_eager_cell *cell, int scheme)
 {
 	const unsigned n = cell->samples[scheme];
 
+	if (cell->given)
+		return cell->given_ns[scheme];
 	return n ? cell->sample_ns[scheme][(n - 1) / 4] : 0;
 }
 
@@ -65,6 +67,16 @@ static void settle(struct rail_eager_cell *cell, int scheme)
 {
 	cell->scheme = (uint8_t)scheme;
 	cell->settled = true;
+}
+
+void rail_eager_give(struct rail_eager_choice *choice, struct rail_eager_cell *cell, int scheme,
+		     const uint32_t cost_ns[EAGER_SCHEMES])
+{
+	if (choice->measured == cell)
+		choice->measured = NULL;
+	memcpy(cell->given_ns, cost_ns, sizeof(cell->given_ns));
+	cell->given = true;
+	settle(cell, scheme);
 }
 
 /* The samples of both are as many. */

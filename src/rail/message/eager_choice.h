@@ -38,7 +38,7 @@ enum {
 };
 
 enum {
-	EAGER_CLASSES = 3,		/* to 16 KiB, to 32 KiB, to 64 KiB */
+	EAGER_CLASSES = 3,		/* to 16 KiB, to 32 KiB, to 64 KiB: EAGER_CHOICE_BYTES */
 	EAGER_SAMPLES = 12,
 	EAGER_MARGIN = 3,		/* percent */
 	EAGER_ROW_FROM = 2,		/* place in a row from which on a message is not alone */
@@ -53,7 +53,8 @@ struct rail_eager_cell {
 	uint32_t sample_ns[EAGER_SCHEMES][EAGER_SAMPLES];	/* per message, in order */
 	uint8_t samples[EAGER_SCHEMES];
 	uint8_t scheme;			/* now */
-	bool settled;
+	bool settled, given;
+	uint32_t given_ns[EAGER_SCHEMES];	/* by rail_eager_give; 0: none */
 	uint8_t passed;			/* messages of this scheme before its samples */
 	uint8_t lost;			/* samples without an end, one after the other */
 	uint16_t seen;			/* messages before learning, to a limit */
@@ -137,5 +138,8 @@ void rail_eager_forget(struct rail_eager_choice *choice);
  * other schemes with some offers; 0: none.
  */
 uint32_t rail_eager_cost(const struct rail_eager_cell *cell, int scheme);
+/* Settle a cell by costs that were measured before. */
+void rail_eager_give(struct rail_eager_choice *choice, struct rail_eager_cell *cell, int scheme,
+		     const uint32_t cost_ns[EAGER_SCHEMES]);
 
 #endif

@@ -55,7 +55,7 @@ static bool is_name(const char *word)
 /* A word as a name; false: it is none. */
 static bool name_take(char **rest, char name[RAIL_LEARNED_NAME])
 {
-	const char *word = strtok_r(NULL, " \t\r", rest);
+	const char *word = strtok_r(NULL, " \t", rest);
 
 	if (!word || !is_name(word))
 		return false;
@@ -91,7 +91,7 @@ static int cost_parse(char *word, struct rail_learned *cell, char *why, size_t w
 int rail_cell_parse(char *text, struct rail_learned *cell, char *why, size_t why_size)
 {
 	struct rail_learned new = { .why = RAIL_LEARNED_GIVEN };
-	char *rest = NULL, *word = strtok_r(text, " \t\r", &rest), chosen[RAIL_LEARNED_NAME];
+	char *rest = NULL, *word = strtok_r(text, " \t", &rest), chosen[RAIL_LEARNED_NAME];
 	int index, rc;
 
 	if (!word || !is_name(word))
@@ -99,12 +99,12 @@ int rail_cell_parse(char *text, struct rail_learned *cell, char *why, size_t why
 	memcpy(new.table, word, strlen(word) + 1);
 	if (!name_take(&rest, new.place) || !name_take(&rest, new.load))
 		return refuse(why, why_size, "no names of place and load");
-	word = strtok_r(NULL, " \t\r", &rest);
+	word = strtok_r(NULL, " \t", &rest);
 	if (!word || rg_parse_size(word, &new.bytes))
 		return refuse(why, why_size, "'%.40s' is no size", word ? word : "");
 	if (!name_take(&rest, chosen))
 		return refuse(why, why_size, "no name of a scheme");
-	while ((word = strtok_r(NULL, " \t\r", &rest))) {
+	while ((word = strtok_r(NULL, " \t", &rest))) {
 		rc = cost_parse(word, &new, why, why_size);
 		if (rc)
 			return rc;
@@ -182,8 +182,11 @@ static int line_parse(struct costs *c, char *line, char *why, size_t why_size)
 {
 	char *rest;
 
+	/* Lines of a file that went over another system end with CR LF. */
+	if (*line && line[strlen(line) - 1] == '\r')
+		line[strlen(line) - 1] = '\0';
 	for (const char *at = line; *at; at++)
-		if ((unsigned char)*at < ' ' && *at != '\t' && *at != '\r')
+		if ((unsigned char)*at < ' ' && *at != '\t')
 			return refuse(why, why_size, "a byte that is no text");
 	rest = after(line, "costs");
 	if (rest)

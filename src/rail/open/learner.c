@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "rail/rail.h"
+#include "rail/message/eager_learner.h"
 #include "rail/message/scheme_learner.h"
 #include "rail/open/learner.h"
 #include "rail/open/rail_ctx.h"
 
 static const struct rail_learner *const learners[] = {
 	&rail_scheme_learner,
+	&rail_eager_learner,
 };
 
 enum { LEARNERS = sizeof(learners) / sizeof(*learners) };
