@@ -85,6 +85,11 @@ none link=ib,reach=0/soft0:1-1/soft0:1+0/soft0:1-1/soft0:2+0/soft0:2-1/soft0:1+0
 ranks=4
 rails 2 link=ib,reach=0/soft0:1-2/soft0:1+0/soft0:2-2/soft0:2+1/soft0:1-2/soft0:1+1/soft0:2-2/soft0:2+3/soft0:1-2/soft0:1+3/soft0:2-2/soft0:2 \
 	'soft0:1 .* of host0 meets soft0:2 of host2'
+# Host 0, by whose ports the rails are counted, reaches all; two others do not reach each other.
+ranks=4
+rails 2 link=ib,reach=1/soft0:1-3/soft0:1 'soft0:1 (LID 3, .* of host1 meets soft0:2 of host3, since nothing passes'
+rails 1 link=ib,reach=1/soft0:1-3/soft0:1+1/soft0:1-3/soft0:2 \
+	'soft0:1 of host0 and 3 more ports are left out: nothing passes between soft0:1 (LID 3, .* of host1 and soft0:1'
 ranks=
 
 # P_Keys: the first that all have, one end of each pair a full member.

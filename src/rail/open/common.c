@@ -17,7 +17,7 @@
 #include "util/err.h"
 #include "verbs/vrb.h"
 
-#define LIST_MAGIC 0x3230737472706772ull	/* "rgprts02" */
+#define LIST_MAGIC 0x3330737472706772ull	/* "rgprts03" */
 
 /* The head of a list on the wire; `count` ports follow. */
 struct list_head {
@@ -224,7 +224,7 @@ int rail_hosts_choose(struct rail_hosts *h)
 	int rc;
 
 	choice_free(&h->choice);
-	rc = choice_make(&h->choice, (const struct choice_host *const *)h->host, h->hosts);
+	rc = choice_make(&h->choice, (const struct choice_host *const *)h->host, h->hosts, &h->lost);
 	if (rc)
 		rg_error("%s", h->choice.why);
 	return rc;
@@ -243,34 +243,43 @@ void rail_hosts_close(struct rail_hosts *h)
 	for (unsigned i = 0; h->host && i < h->hosts; i++)
 		free(h->host[i]);
 	free(h->host);
+	free(h->lost.at);
 	free(h);
 }
 
 /* ---- Datagrams that are lost ----------------------------------------------------- */
 
-/* Rails of the reference host as bits of its ports. */
-static uint32_t ports_of(const struct rail_hosts *h, uint32_t rails)
+static uint32_t ports_of(const struct rail_hosts *h, unsigned host, uint32_t rails)
 {
 	uint32_t ports = 0;
 
 	for (unsigned r = 0; r < h->choice.rails; r++)
-		ports |= (rails >> r & 1) << h->choice.end[h->choice.ref][r].port;
+		ports |= (rails >> r & 1) << h->choice.end[host][r].port;
 	return ports;
 }
 
-bool rail_hosts_lose(struct rail_hosts *h, const uint32_t (*lost)[RAIL_MAX])
+static bool is_of_hosts(const struct rail_hosts *h, const struct rail_loss *loss)
 {
-	uint32_t found = 0;
+	return loss->from < h->hosts && loss->to < h->hosts && loss->from != loss->to &&
+	       loss->rail < h->choice.rails;
+}
 
-	for (unsigned i = 0; i < h->hosts; i++)
-		for (unsigned r = 0; r < h->choice.rails && i != h->choice.ref; r++) {
-			uint32_t *known = &h->host[i]->port[h->choice.end[i][r].port].lost;
-			const uint32_t ports = ports_of(h, lost[i][r]);
+int rail_hosts_lose(struct rail_hosts *h, const struct rail_loss *lost, size_t count, bool *news)
+{
+	struct choice_loss *more = calloc(count ? count : 1, sizeof(*more));
+	size_t kept = 0;
+	int rc = -ENOMEM;
 
-			found |= ports & ~*known;
-			*known |= ports;
-		}
-	return found != 0;
+	for (size_t i = 0; more && i < count; i++)
+		if (is_of_hosts(h, &lost[i]))
+			more[kept++] = (struct choice_loss){
+				.a = lost[i].from, .port = h->choice.end[lost[i].from][lost[i].rail].port,
+				.b = lost[i].to, .ports = ports_of(h, lost[i].to, lost[i].rails),
+			};
+	if (more)
+		rc = choice_losses_add(&h->lost, more, kept, news);
+	free(more);
+	return rc;
 }
 
 /* ---- Address handles ------------------------------------------------------------ */

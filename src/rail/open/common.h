@@ -12,6 +12,7 @@ struct rail_hosts {
 	unsigned hosts, mine;
 	struct choice_host **host;
 	struct choice choice;
+	struct choice_losses lost;
 };
 
 /* This host's port of a rail; NULL: it is gone. */
