@@ -53,27 +53,31 @@ draw() {
 	case $picked in
 	link) key link model eth ib ib+eth eth+ib ;;
 	like)
-		pick mlx5-ib mlx5-roce mlx5-vf mlx4 irdma-e810 bnxt_re hns-hip08
+		pick "mlx5-ib mlx5-vf" "mlx5-roce bnxt_re irdma-e810" "mlx5-roce bnxt_re irdma-e810" mlx4
 		like=$picked
-		pick mlx5-ib mlx5-roce mlx5-vf mlx4 irdma-e810 bnxt_re "$like" "$like" "$like"
-		spec=$spec,like=$like/$picked
+		# shellcheck disable=SC2086 # names of one link layer
+		pick $like
+		spec=$spec,like=$picked
+		# shellcheck disable=SC2086
+		pick $like
+		spec=$spec/$picked
 		;;
 	*) spec=$spec,$picked ;;
 	esac
 	key order memory never rts
 	key place late late order
 	key srq 0 0 1 2
-	key srqwr 16 64 512 4096
-	key ud yes yes yes yes yes no
+	key srqwr 1 4 16 64 512 4096
+	key ud yes yes yes yes yes yes yes no
 	key uc no
 	key atomics no
 	key card one
 	key inline 0 1 16 32 101 828
-	key maxwr 64 128 129 160 256 300 512 1024 2048 4063
-	key maxsge 1 2 2 2 3 4 6 13
-	key qps 3 5 9 16 17 33 64 128
-	key maxcqe 100 160 300 600 1000 2000 4096 65536
-	key cqmem 64KiB 128KiB 256KiB 512KiB 1MiB 2MiB 4MiB 8MiB
+	key maxwr 128 129 160 256 300 512 1024 2048 4063
+	key maxsge 2 2 2 3 4 6 13
+	key qps 3 5 7 9 16 17 33 64 128
+	key maxcqe 160 300 600 1000 2000 4096 65536 65536
+	key cqmem 128KiB 512KiB 1MiB 2MiB 4MiB 8MiB 8MiB
 	key rdatom 1 2 16 128
 	key lid 0 1 100+7 32768
 	key prefix fe80000000000000 1 1+2
@@ -121,10 +125,11 @@ program() {
 	cell "$1"
 }
 
-# The conformance list takes the first ports and as many queue pairs as a case wants: paths between hosts,
+# The conformance list takes the first ports of like hosts and as many queue pairs as a case wants: paths between hosts,
 # and how much an adapter has in all, are not its concern.
 alike() {
-	echo "$1" | sed 's/,\(gids\|reach\|pkeys\|prefix\|lid\|qps\|maxcqe\|cqmem\)=[^,]*//g; s/,link=[^,]*\/[^,]*//'
+	echo "$1" | sed 's/,\(gids\|reach\|pkeys\|prefix\|lid\|qps\|maxcqe\|cqmem\)=[^,]*//g; s/,link=[^,]*\/[^,]*//
+		s/,grh=\([^,/]*\)\/[^,]*/,grh=\1/; s/,like=\([^,/]*\)\/[^,]*/,like=\1/'
 }
 
 personality() {

@@ -23,7 +23,8 @@
 struct list_head {
 	uint64_t magic;
 	char host[64];
-	uint32_t named, count, meets, pad;
+	uint32_t named, count, meets, processes;
+	uint64_t pinned, eager, qps;
 };
 
 static size_t list_bytes(unsigned ports)
@@ -82,6 +83,7 @@ static int port_describe(const struct rail_settings *set, const struct vrb_port 
 	out->card = port->card;
 	out->lag = port->lag;
 	out->lid = port->lid;
+	out->queue_pairs = port->queue_pairs;
 	out->link_layer = port->link_layer;
 	out->state = (uint8_t)port->state;
 	out->usable = port->usable;
@@ -157,6 +159,8 @@ int rail_hosts_list(const struct rail_settings *set, unsigned processes, void **
 		*head = (struct list_head){
 			.magic = LIST_MAGIC, .named = host->named, .count = host->count,
 			.meets = processes > 1 && set->intranode == RAIL_INTRANODE_HCA,
+			.processes = processes, .pinned = rail_bound_pinned(processes),
+			.eager = set->eager, .qps = set->qps,
 		};
 		memcpy(head->host, host->name, sizeof(head->host));
 		memcpy(head + 1, host->port, host->count * sizeof(host->port[0]));
@@ -186,6 +190,10 @@ static int host_read(const void *list, size_t bytes, struct choice_host *out)
 	memcpy(out->name, head.host, sizeof(out->name) - 1);
 	out->named = head.named;
 	out->meets = head.meets;
+	out->processes = head.processes;
+	out->pinned = head.pinned;
+	out->eager = head.eager;
+	out->qps = head.qps;
 	out->count = head.count;
 	memcpy(out->port, (const char *)list + sizeof(head), head.count * sizeof(out->port[0]));
 	return 0;
@@ -232,7 +240,11 @@ int rail_hosts_choose(struct rail_hosts *h)
 
 void rail_hosts_tell(const struct rail_hosts *h, void (*line)(void *arg, const char *text), void *arg)
 {
+	char why[320];
+
 	choice_tell(&h->choice, line, arg);
+	if (rail_hosts_narrow(h, why, sizeof(why)) && *why)
+		line(arg, why);
 }
 
 void rail_hosts_close(struct rail_hosts *h)
@@ -347,17 +359,6 @@ static void subnet_set(const struct rail_hosts *h, unsigned rail, struct vrb_por
 	memcpy(port->subnet, first->raw, 8);
 }
 
-static bool any_lag(const struct rail_hosts *h)
-{
-	const struct vrb_gid *gid;
-
-	for (unsigned i = 0; i < h->hosts; i++)
-		for (unsigned rail = 0; rail < h->choice.rails; rail++)
-			if (end_of(h, i, rail, &gid)->lag)
-				return true;
-	return false;
-}
-
 struct vrb_port *rail_hosts_port(const struct rail_hosts *h, const struct vrb_ports *ports, unsigned rail)
 {
 	const struct vrb_gid *gid;
@@ -396,7 +397,8 @@ int rail_common_select(struct rail_ctx *ctx)
 			return rc;
 		rail_hosts_port_use(h, rail, port);
 	}
-	ctx->lag = any_lag(h);
+	ctx->lag = rail_hosts_lag(h);
+	ctx->narrow = rail_hosts_narrow(h, NULL, 0);
 	ctx->cfg.hosts = NULL;
 	return rail_gids_make(ctx, h);
 }

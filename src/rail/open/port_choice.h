@@ -37,6 +37,7 @@ struct choice_port {
 	char place[40];			/* address on the bus and number; without one the name */
 	uint64_t rate;			/* bytes per second; 0: unknown */
 	uint64_t card;			/* sys_image_guid, equal for all functions of a card; 0: unknown */
+	uint32_t queue_pairs;		/* of its device; 0: not known */
 	uint16_t lid;
 	uint8_t link_layer, state;	/* IBV_LINK_LAYER_..., enum ibv_port_state */
 	uint8_t usable;			/* carries RC with immediates */
@@ -48,6 +49,9 @@ struct choice_host {
 	char name[64];
 	uint32_t named;			/* --rails names its ports */
 	uint32_t meets;			/* its processes reach each other over the rails, too */
+	/* For bounds.c: the processes here, the bytes that each may pin for its peers, --eager, --qps. */
+	uint32_t processes;
+	uint64_t pinned, eager, qps;
 	uint32_t count;
 	struct choice_port port[CHOICE_PORTS];	/* in PCI order, or that of the names */
 };
