@@ -82,6 +82,7 @@ rails 1 link=ib,reach=0/soft0:2-1/soft0:1+0/soft0:2-1/soft0:2 \
 	'soft0:2 of host0 and another port are left out: nothing passes between soft0:2 (LID 2, GID fe80::'
 none link=ib,reach=0/soft0:1-1/soft0:1+0/soft0:1-1/soft0:2+0/soft0:2-1/soft0:1+0/soft0:2-1/soft0:2 \
 	'soft0:1 of host0: nothing passes between soft0:1 (LID 1, '
+rails 1 link=ib,rate=10GB/s+5GB/s,reach=0/soft0:1-1/soft0:1 'soft0:1 of host0 and another port are left out: nothing'
 ranks=4
 rails 2 link=ib,reach=0/soft0:1-2/soft0:1+0/soft0:2-2/soft0:2+1/soft0:1-2/soft0:1+1/soft0:2-2/soft0:2+3/soft0:1-2/soft0:1+3/soft0:2-2/soft0:2 \
 	'soft0:1 .* of host0 meets soft0:2 of host2'

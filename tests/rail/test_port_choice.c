@@ -294,6 +294,34 @@ static void test_lost_reference(void **state)
 	assert_int_equal(choice.ref, 1);
 }
 
+/* Where nothing passes over the best ports, others are rails: slower ones, or of another prefix. */
+static void test_lost_set(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < 3; kind++) {
+		begin();
+		for (unsigned h = 0; h < 4; h++) {
+			ib_add(h, 50 * GB, 1);
+			if (kind < 2)
+				ib_add(h, kind ? 5 * GB : 25 * GB, 1);
+			else
+				ib_add(h, 50 * GB, 1)->tables.gid[0].raw[7] = (unsigned char)(h ? 2 : 3);
+		}
+		is_rails(4, 1);
+		is_end(0, 3, 0);
+		lose(1, 0, 3, 1);
+		if (kind < 2) {
+			is_rails(4, 1);
+			is_sound(4);
+			is_end(0, 3, 1);
+			says("mlx5_0:1 of node0 and 3 more ports are left out: nothing passes between mlx5_0:1 (");
+		} else {
+			assert_int_equal(choose(4), -ENODEV);
+			assert_non_null(strstr(choice.why, "nothing passes between mlx5_0:1"));
+		}
+	}
+}
+
 /* An assignment that is tried: of each host the ports in use, of each rail the hosts' ports. */
 struct tried {
 	unsigned hosts, ports;
@@ -678,7 +706,7 @@ int main(void)
 		cmocka_unit_test(test_eight_and_four), cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_lost_between), cmocka_unit_test(test_lost_both),
 		cmocka_unit_test(test_lost_reference), cmocka_unit_test(test_lost_drawn),
-		cmocka_unit_test(test_lost_halves),
+		cmocka_unit_test(test_lost_halves), cmocka_unit_test(test_lost_set),
 		cmocka_unit_test(test_cards),
 		cmocka_unit_test(test_unlike_hosts),
 		cmocka_unit_test(test_prefixes),

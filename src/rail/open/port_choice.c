@@ -15,6 +15,7 @@ struct trial {
 	struct choice *c;
 	uint8_t link_layer;
 	uint32_t *set;			/* [hosts]: ports that may be rails */
+	uint32_t *barred;		/* [hosts]: of sets whose ports do not reach each other */
 };
 
 static const struct choice_port *port_at(const struct trial *t, unsigned h, unsigned p)
@@ -76,6 +77,8 @@ static void host_usable(struct trial *t, unsigned h)
 	for (unsigned p = 0; p < t->c->host[h]->count; p++) {
 		enum choice_why why = usable(port_at(t, h, p), t->link_layer);
 
+		if (t->barred[h] >> p & 1)
+			continue;
 		leave(t->c, h, p, why, h);
 		t->set[h] |= (uint32_t)(why == CHOICE_USED) << p;
 	}
@@ -349,25 +352,45 @@ static int rails_make(struct trial *t)
 
 /* ---- --rails all ------------------------------------------------------------------- */
 
+static int trial_set(struct trial *t)
+{
+	t->c->rails = 0;
+	for (unsigned h = 0; h < t->c->hosts; h++) {
+		host_usable(t, h);
+		host_scope(t, h);
+		host_slow(t, h);
+	}
+	one_rate(t);
+	if (t->link_layer == IBV_LINK_LAYER_INFINIBAND)
+		one_prefix(t);
+	return rails_make(t);
+}
+
+/* The ports of the set that was tried are out of the next one, but not without a loss. */
+static bool trial_bar(struct trial *t)
+{
+	bool any = false;
+
+	for (unsigned h = 0; h < t->c->hosts && t->c->lost && t->c->lost->count; h++) {
+		any |= t->set[h] != 0;
+		t->barred[h] |= t->set[h];
+	}
+	return any;
+}
+
 static int trial_run(struct choice *c, uint8_t link_layer)
 {
 	struct trial t = { .c = c, .link_layer = link_layer };
-	int rc;
+	int rc = -ENOMEM;
 
 	t.set = calloc(c->hosts, sizeof(*t.set));
-	if (!t.set)
-		return -ENOMEM;
-	c->rails = 0;
-	for (unsigned h = 0; h < c->hosts; h++) {
-		host_usable(&t, h);
-		host_scope(&t, h);
-		host_slow(&t, h);
-	}
-	one_rate(&t);
-	if (link_layer == IBV_LINK_LAYER_INFINIBAND)
-		one_prefix(&t);
-	rc = rails_make(&t);
+	t.barred = calloc(c->hosts, sizeof(*t.barred));
+	if (t.set && t.barred)
+		do
+			rc = trial_set(&t);
+		while (!rc && !c->rails && trial_bar(&t));
 	free(t.set);
+	free(t.barred);
 	return rc;
 }
 

@@ -13,6 +13,7 @@
  *			host: one network first, then the same place on the bus, then PCI order; none
  *			where datagrams are lost between any two of its ports (port_probe.c), as of cables
  *			that are crossed
+ *			where such a set has no rail at all, the next one by rate and prefix is tried
  *	at most 8	first ports of cards before second ones
  *
  * Named ports are rails in the order of their names.

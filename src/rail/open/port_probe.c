@@ -190,8 +190,15 @@ static bool has_choice(const struct choice *c)
 		return true;
 	for (unsigned h = 0; h < c->hosts; h++)
 		for (unsigned p = 0; p < c->host[h]->count; p++)
-			if (c->left[h][p].why == CHOICE_ALONE)
+			switch (c->left[h][p].why) {
+			case CHOICE_USED:
+			case CHOICE_STATE:
+			case CHOICE_TRANSPORT:
+			case CHOICE_NO_GID:
+				break;
+			default:
 				return true;
+			}
 	return false;
 }
 
