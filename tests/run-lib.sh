@@ -28,8 +28,19 @@ limit=${limit:-600}
 work=$(mktemp -d "${TMPDIR:-/tmp}/rg-test-XXXXXX") || exit 99
 out=$work/out err=$work/err rc=
 failures=0 checks=0
-trap 'rm -rf "$work"' EXIT
-trap 'exit 99' HUP INT TERM
+trap 'at_exit $?; rm -rf "$work"' EXIT
+trap 'signal=HUP; exit 99' HUP
+trap 'signal=INT; exit 99' INT
+trap 'signal=TERM; exit 99' TERM
+signal=
+
+# at_exit CODE: a test that ends before its summary says so, and why.
+at_exit() {
+	case $1:$signal in
+	0: | 77: | 1:) ;;
+	*) echo "ended early${signal:+ by SIG$signal}, exit code $1, after $checks checks, $failures failed" ;;
+	esac
+}
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # Between asking the ranks of a job that failed to end, and ending them: a second, else.

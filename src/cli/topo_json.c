@@ -197,6 +197,10 @@ static json_t *needs(const struct topo_report *r)
 		json_object_set_new(all, kinds[kind], json_pack("{s:i, s:i, s:i, s:I}",
 			"queue_pairs", (int)n->queue_pairs, "srq_receives", (int)n->srq_receives,
 			"cq_entries", (int)n->cq_entries, "pinned_bytes", (json_int_t)n->pinned_bytes));
+		n = &need.narrow[kind];
+		json_object_set_new(json_object_get(all, kinds[kind]), "narrow", json_pack("{s:i, s:i, s:i, s:I}",
+			"queue_pairs", (int)n->queue_pairs, "srq_receives", (int)n->srq_receives,
+			"cq_entries", (int)n->cq_entries, "pinned_bytes", (json_int_t)n->pinned_bytes));
 	}
 	return all;
 }

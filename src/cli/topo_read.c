@@ -87,6 +87,7 @@ static int rails_from_verbs(struct topo_report *r, const char *soft)
 
 		port_from_verbs(&ports.port[i], &rail->port);
 		rail->unusable = !ports.port[i].usable;
+		rail->queue_pairs = ports.port[i].queue_pairs;
 		snprintf(rail->netdev, sizeof(rail->netdev), "%s", ports.port[i].netdev);
 		snprintf(rail->name, sizeof(rail->name), "%s", ports.port[i].name);
 		snprintf(device, sizeof(device), "%.*s", (int)strcspn(rail->name, ":"), rail->name);
@@ -289,21 +290,56 @@ static void errors_read(struct topo_report *r, const struct topo_request *q)
 		topo_errors_read(q->sysfs ? q->sysfs : "/sys", &r->rail[i]);
 }
 
-struct topo_need topo_need(const struct topo_report *r)
+static struct rail_plan_peer peer_of(const struct topo_report *r, unsigned ranks)
 {
-	struct rail_plan_peer peer = { .ranks = r->job_ranks, .qps = 1,
-				       .eager = rail_plan_eager(r->job_ranks, false) };
-	struct topo_need n = { .eager = peer.eager };
+	struct rail_plan_peer peer = { .ranks = ranks, .qps = 1, .eager = rail_plan_eager(ranks, false) };
 
 	for (int i = 0; i < r->rail_count; i++)
 		peer.rails += r->rail[i].rail >= 0;
+	return peer;
+}
+
+static struct rail_plan_peer narrow_of(const struct topo_report *r)
+{
+	return peer_of(r, r->job_ranks < RAIL_PLAN_MANY ? RAIL_PLAN_MANY : r->job_ranks);
+}
+
+struct topo_need topo_need(const struct topo_report *r)
+{
+	struct rail_plan_peer peer = peer_of(r, r->job_ranks), narrow = narrow_of(r);
+	struct topo_need n = { .eager = peer.eager };
+
 	for (int kind = 0; kind < TOPO_EAGER_KINDS; kind++) {
 		peer.polled = kind == TOPO_BY_RING;
 		n.peer[kind] = rail_plan_most(&peer);
+		narrow.polled = peer.polled;
+		n.narrow[kind] = rail_plan_narrow(&narrow);
 	}
 	n.peers = r->job_ranks > r->rank_count ? r->job_ranks - r->rank_count : 0;
 	n.connections = n.peers * r->rank_count;
 	return n;
+}
+
+/* Rails on the adapter of this one, of the first `until`. */
+static unsigned rails_beside(const struct topo_report *r, int rail, int until)
+{
+	const size_t length = strcspn(r->rail[rail].name, ":");
+	unsigned n = 0;
+
+	for (int i = 0; i < until; i++)
+		n += r->rail[i].rail >= 0 && strcspn(r->rail[i].name, ":") == length &&
+		     !strncmp(r->rail[i].name, r->rail[rail].name, length);
+	return n;
+}
+
+uint64_t topo_pairs(const struct topo_report *r, int rail, bool narrow)
+{
+	const struct rail_plan_peer peer = narrow ? narrow_of(r) : peer_of(r, r->job_ranks);
+	const struct topo_need need = topo_need(r);
+
+	if (r->rail[rail].rail < 0 || !r->rail[rail].queue_pairs || rails_beside(r, rail, rail))
+		return 0;
+	return rail_plan_pairs(&peer, rails_beside(r, rail, r->rail_count), r->rank_count, need.peers, narrow);
 }
 
 int topo_report_make(struct topo_report *r, const struct topo_request *q)

@@ -27,6 +27,7 @@ struct topo_rail {
 	struct topo_spot spot;		/* the adapter's place */
 	struct topo_port port;		/* number 0: unknown */
 	bool unusable;			/* true: no RDMA immediates */
+	uint32_t queue_pairs;		/* of the adapter; 0: not known */
 	int link_count;
 	struct topo_link link[TOPO_LINKS_MAX];	/* [0]: its slot */
 	char netdev[16];		/* its network interface; "": none, or not known */
@@ -49,6 +50,7 @@ struct topo_need {
 	uint64_t peers, connections;	/* of a rank, of a node */
 	uint64_t eager;			/* bytes */
 	struct rail_plan_need peer[TOPO_EAGER_KINDS];	/* at most */
+	struct rail_plan_need narrow[TOPO_EAGER_KINDS];	/* of one rail, rail_plan_narrow */
 };
 
 struct topo_warning {
@@ -70,5 +72,10 @@ struct topo_report {
 };
 
 struct topo_need topo_need(const struct topo_report *r);
+/*
+ * Queue pairs that an Alltoall takes of a rail's adapter, with all rails or one a peer; 0: its number is
+ * not known, or an earlier rail is on it.
+ */
+uint64_t topo_pairs(const struct topo_report *r, int rail, bool narrow);
 
 #endif

@@ -235,12 +235,25 @@ static void need_set(struct grid *g, int row, const char *of, const struct rail_
 		grid_set(g, row, 6, "%.1f GiB", (double)(count * peer->pinned_bytes) / (1 << 30));
 }
 
+/* The verdict on an adapter. */
+static void pairs_print(const struct topo_report *r, int rail, FILE *out)
+{
+	const uint64_t all = topo_pairs(r, rail, false), narrow = topo_pairs(r, rail, true);
+	const uint32_t has = r->rail[rail].queue_pairs;
+
+	if (all)
+		fprintf(out, "%.*s has %" PRIu32 " queue pairs; all take %" PRIu64 ", narrow %" PRIu64 ": %s\n",
+			(int)strcspn(r->rail[rail].name, ":"), r->rail[rail].name, has, all, narrow,
+			all <= has ? "all rails" : narrow <= has ? "narrow" :
+			"narrow, and connections beyond fail");
+}
+
 static int needs_print(const struct topo_report *r, FILE *out)
 {
 	static const char *const head[] = { "small messages", "", "queue pairs", "SRQ receives",
 					    "CQ entries", "pinned bytes", "" };
 	static const char *const kinds[] = { [TOPO_BY_RING] = "ring", [TOPO_BY_SEND] = "SEND" };
-	enum { COLUMNS = sizeof(head) / sizeof(head[0]), OF = 3 };
+	enum { COLUMNS = sizeof(head) / sizeof(head[0]), OF = 4 };
 	const struct topo_need need = topo_need(r);
 	struct grid g;
 
@@ -255,11 +268,18 @@ static int needs_print(const struct topo_report *r, FILE *out)
 		need_set(&g, row, "a peer", &need.peer[kind], 1);
 		need_set(&g, row + 1, "a rank", &need.peer[kind], need.peers);
 		need_set(&g, row + 2, "a node", &need.peer[kind], need.connections);
+		need_set(&g, row + 3, "a node, narrow", &need.narrow[kind], need.connections);
 	}
-	fprintf(out, "\nNeeds of %u ranks, %u a node, when all have met: at most, with one queue pair a "
-		"rail for large messages;\nring where the adapter promises the order of data, else SEND; "
-		"small messages have up to %" PRIu64 " bytes\n", r->job_ranks, r->rank_count, need.eager);
+	fprintf(out, "\nNeeds of %u ranks, %u a node, when all have met, as in an Alltoall: at most, with one "
+		"queue pair a rail for large messages;\nring where the adapter promises the order of data, "
+		"else SEND; small messages have up to %" PRIu64 " bytes\n", r->job_ranks, r->rank_count,
+		need.eager);
 	grid_print(&g, out);
+	fprintf(out, "Connections are made when a rank first sends to another. Narrow, one rail a peer and "
+		"smaller shares, is a job\nthat would take more queue pairs than an adapter has, or pin more "
+		"than an eighth of a node's memory\n");
+	for (int i = 0; i < r->rail_count; i++)
+		pairs_print(r, i, out);
 	return 0;
 }
 

@@ -103,3 +103,23 @@ struct rail_plan_need rail_plan_most(const struct rail_plan_peer *peer)
 	p.inboxes = p.rails > 1 ? 2 : 1;
 	return rail_plan_need(&p);
 }
+
+struct rail_plan_need rail_plan_narrow(const struct rail_plan_peer *peer)
+{
+	struct rail_plan_peer p = *peer;
+
+	p.ranks = is_many(p.ranks) ? p.ranks : RAIL_PLAN_MANY;
+	p.rails = 1;
+	return rail_plan_most(&p);
+}
+
+uint64_t rail_plan_pairs(const struct rail_plan_peer *peer, uint32_t of, uint64_t processes,
+			 uint64_t peers, bool narrow)
+{
+	struct rail_plan_peer p = *peer;
+
+	if (narrow)
+		return processes * ((peers * of + p.rails - 1) / p.rails * rail_plan_narrow(&p).queue_pairs + 1);
+	p.rails = of;
+	return processes * (peers * rail_plan_most(&p).queue_pairs + 1);
+}

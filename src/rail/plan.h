@@ -51,5 +51,17 @@ struct rail_plan_need {
 struct rail_plan_need rail_plan_need(const struct rail_plan_peer *peer);
 /* The same peer with as many eager lanes as one of the job can have. */
 struct rail_plan_need rail_plan_most(const struct rail_plan_peer *peer);
+/*
+ * The same peer where adapters or memory want less (rail/open/bounds.c): one rail, one eager lane, and the
+ * shares of a job of many ranks.  eager is the caller's.
+ */
+struct rail_plan_need rail_plan_narrow(const struct rail_plan_peer *peer);
+
+/*
+ * Queue pairs of an adapter with `of` of the peers' rails, for so many processes of a node that each have
+ * so many such peers, and one of each process for datagrams.  Narrow: by rail_plan_narrow.
+ */
+uint64_t rail_plan_pairs(const struct rail_plan_peer *peer, uint32_t of, uint64_t processes,
+			 uint64_t peers, bool narrow);
 
 #endif

@@ -206,7 +206,7 @@ bool rail_hosts_exclude(struct rail_hosts *hosts, const struct rail_hosts_fault 
  * Do datagrams pass over the rails?  Collective over hosts, by the process that lists their ports:
  * rail_probe_open, the addresses of all hosts in their order to rail_probe_start, rounds until nothing
  * is missing or the caller is content, all processes at the same time.  A round takes at most most_ns;
- * true: something is missing.  all_pairs: also between unlike rails, as rail_probe_lost needs it.
+ * true: something is missing.
  */
 struct rail_prober;
 enum { RAIL_PROBE_BYTES = 256 };	/* an address */
@@ -215,12 +215,24 @@ struct rail_prober *rail_probe_open(const struct rail_settings *set, const struc
 				    unsigned char address[RAIL_PROBE_BYTES]);
 /* False: a host cannot probe. */
 bool rail_probe_start(struct rail_prober *prober, const unsigned char *addresses);
-bool rail_probe_round(struct rail_prober *prober, bool all_pairs, uint64_t most_ns);
-/* lost[host][rail]: bits of rails.  Those of all hosts, added by OR, are for rail_hosts_lose. */
-void rail_probe_lost(const struct rail_prober *prober, uint32_t (*lost)[RAIL_MAX]);
+bool rail_probe_round(struct rail_prober *prober, uint64_t most_ns);
+/* Mark the hosts at the ends of what this process misses: a byte each.  All add theirs by OR. */
+void rail_probe_suspects(const struct rail_prober *prober, unsigned char *marked);
+/*
+ * Later rounds are between all rails, unlike ones too, of the hosts marked and all others; NULL: of the
+ * host by whose ports the rails are counted.
+ */
+void rail_probe_pairs(struct rail_prober *prober, const unsigned char *marked);
+/* Nothing passes from a host's rail to these rails, as bits, of another. */
+struct rail_loss { uint32_t from, to, rail, rails; };
+/* What did not arrive at this host: at most RAIL_MAX times the number of hosts. */
+size_t rail_probe_lost(const struct rail_prober *prober, struct rail_loss *lost);
 void rail_probe_close(struct rail_prober *prober);
-/* The next choice pairs no ports of a loss.  False: the choice knows all of them. */
-bool rail_hosts_lose(struct rail_hosts *hosts, const uint32_t (*lost)[RAIL_MAX]);
+/*
+ * The losses of all hosts: the next choice pairs no ports of them.  news: the choice did not know all.
+ * 0 or -ENOMEM.
+ */
+int rail_hosts_lose(struct rail_hosts *hosts, const struct rail_loss *lost, size_t count, bool *news);
 /* Lines about what the choice has left out. */
 void rail_hosts_tell(const struct rail_hosts *hosts, void (*line)(void *arg, const char *text),
 		     void *arg);

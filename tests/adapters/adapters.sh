@@ -20,7 +20,9 @@ ln .libs/libsofthca.so.0.0.0 "$place/libibverbs.so.1" 2>/dev/null ||
 export SOFTHCA_FABRIC
 launches=0
 
-# A job that is ended leaves its fabric for a while.
+# Ranks that the launcher kills leave the file of their fabric.
+trap 'at_exit $?; rm -rf "$work" /dev/shm/softhca.*.adapters.$$.* /dev/shm/softhca.*.conforms.$$' EXIT
+
 on() {
 	spec=$1 ranks=$2
 	shift 2

@@ -6,8 +6,8 @@ drawn 2 hw || {
 	echo "not drawn"
 	exit 0
 }
-ADAPTERS_PLACE=$place ADAPTERS_MPIRUN=$launcher
-export ADAPTERS_PLACE ADAPTERS_MPIRUN
+ADAPTERS_PLACE=$place ADAPTERS_MPIRUN=$launcher ADAPTERS_JOB=$$
+export ADAPTERS_PLACE ADAPTERS_MPIRUN ADAPTERS_JOB
 
 # check_hw SPEC JOBS: which launch in their own turns
 check_hw() {

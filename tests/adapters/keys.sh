@@ -52,8 +52,22 @@ export RANKS_PER_HOST
 on qps=9 4 ./pt2pt/rg_bw --validate --over stripe --sizes 64:256K --time-cap 20ms --iterations 100
 row "qps=9, 4 ranks" rg_bw
 expect "qps=9, 4 ranks" passes
-expect "... the arithmetic, from each host" [ "$(grep -c 'soft0 has 9 queue pairs; 2 ranks here, each with 2 peers x 4 and 1 for datagrams, would take 18: ' "$err")" -eq 2 ]
+expect "... the arithmetic, from each host" [ "$(grep -c 'soft0 has 9 queue pairs; 2 ranks here, each with 2 peers x 2 and 1 for datagrams, would take 10: ' "$err")" -eq 2 ]
 unset RANKS_PER_HOST
+# An Alltoall that has too few for all lanes: one rail a peer, with smaller shares, and each byte right.
+narrow() {
+	on "$2" "$1" ./collective/rg_alltoall --validate --over stripe --sizes 8:128K --time-cap 20ms --iterations 20
+	row "$2, $1 ranks" rg_alltoall
+	expect "$2, $1 ranks" passes
+	expect "... a line" grep -q "^rg_alltoall: $3: each peer has one rail and smaller shares, which are $4\$" "$err"
+	expect "... and no other" [ "$(ours rg_alltoall)" -eq 1 ]
+}
+narrow 4 qps=7 'soft0 of host0 has 7 queue pairs; an Alltoall of 1 rank there, each with 3 peers, takes 13' 7
+if [ -n "${RG_LONG-}" ]; then
+	narrow 4 hcas=2,ports=1,qps=5,order=never \
+		'soft0 of host0 has 5 queue pairs; an Alltoall of 1 rank there, each with 3 peers, takes 7' 5
+	narrow 12 qps=23 'soft0 of host0 has 23 queue pairs; an Alltoall of 1 rank there, each with 11 peers, takes 45' 23
+fi
 drawn 2 pkeys=0001 || finish
 # Nothing answers: a line after 5 s, and the end after a minute, for which RG_LONG=1 waits.
 [ -n "${RG_LONG-}" ] || limit=12

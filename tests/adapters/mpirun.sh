@@ -4,6 +4,7 @@
 #
 #	ADAPTERS_PLACE, ADAPTERS_SPEC	as.sh's directory and spec
 #	ADAPTERS_MPIRUN			the launcher itself
+#	ADAPTERS_JOB			the script by which names of fabrics are known (adapters.sh)
 while [ $# -gt 0 ]; do
 	case $1 in
 	-np | -n) count=$2 && shift 2 ;;
@@ -13,7 +14,7 @@ while [ $# -gt 0 ]; do
 	*) break ;;
 	esac
 done
-RANKS_PER_HOST=${each:-1} SOFTHCA_FABRIC=hw.$$
+RANKS_PER_HOST=${each:-1} SOFTHCA_FABRIC=adapters.$ADAPTERS_JOB.$$
 export RANKS_PER_HOST SOFTHCA_FABRIC
 # shellcheck disable=SC2086 # words are meant
 exec $ADAPTERS_MPIRUN "$count" sh "$srcdir/tests/adapters/as.sh" "$ADAPTERS_PLACE" "$ADAPTERS_SPEC" "$@"

@@ -141,6 +141,10 @@ struct end {
 	uint32_t remote_qpn;
 };
 
+/* Skips the case if the device has fewer. */
+void want_limit(const char *what, uint32_t want, int have);
+void want_inline(struct side *s, uint32_t bytes);
+
 /* Create an end, not connected; NULL config: end_defaults. */
 struct end end_new(struct side *s, const struct end_config *config);
 /* Bring it to RTS, connected with the other side's end of the same call. */

@@ -18,14 +18,18 @@ static void many_senders(struct side *s, bool shared)
 	struct buffer b = buffer_new(s, 2 * SLOTS * BYTES, ACCESS_ALL);
 	struct ibv_cq *cq = ibv_create_cq(s->ctx, 256, NULL, NULL, 0);
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = SLOTS, .max_sge = 1 } };
-	struct ibv_srq *srq = shared ? ibv_create_srq(s->pd, &init) : NULL;
+	struct ibv_srq *srq;
 	uint32_t next[MANY] = { 0 }, total = 0, word[2];
-	struct end target = ud_make(s, cq, srq), from[MANY];
+	struct end target, from[MANY];
 	struct peer_address to;
 	struct ibv_ah *ah;
 	uint64_t i, n;
 
+	if (shared)
+		want_limit("receives of an SRQ", SLOTS, s->dev.max_srq ? s->dev.max_srq_wr : 0);
+	srq = shared ? ibv_create_srq(s->pd, &init) : NULL;
 	require(cq != NULL && (!shared || srq));
+	target = ud_make(s, cq, srq);
 	ud_init(s, &target, QKEY);
 	for (i = 0; s->me == 1 && i < SLOTS; i++) {
 		struct ibv_sge sge = sge_of(&b, i * BYTES, BYTES);

@@ -242,6 +242,43 @@ static enum ibv_qp_type end_type(const struct end *e)
 	return e->config.type ? e->config.type : IBV_QPT_RC;
 }
 
+void want_limit(const char *what, uint32_t want, int have)
+{
+	if (have < 0 || want > (uint32_t)have)
+		skip("%u %s, the device has %d", want, what, have);
+}
+
+/* No attribute of a device says how much it has: a queue pair without is made, one with it is not. */
+void want_inline(struct side *s, uint32_t bytes)
+{
+	struct ibv_cq *cq = bytes ? ibv_create_cq(s->ctx, 16, NULL, NULL, 0) : NULL;
+	struct ibv_qp *qp[2] = { NULL };
+
+	for (int i = 0; cq && i < 2; i++) {
+		struct ibv_qp_init_attr init = {
+			.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
+			.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1,
+				 .max_inline_data = i ? bytes : 0 },
+		};
+
+		qp[i] = ibv_create_qp(s->pd, &init);
+		if (qp[i])
+			require_equal(ibv_destroy_qp(qp[i]), 0);
+	}
+	if (cq)
+		require_equal(ibv_destroy_cq(cq), 0);
+	if (qp[0] && !qp[1])
+		skip("%u bytes of inline data", bytes);
+}
+
+static void end_limits(const struct side *s, const struct ibv_qp_cap *cap)
+{
+	want_limit("requests", cap->max_send_wr, s->dev.max_qp_wr);
+	want_limit("requests", cap->max_recv_wr, s->dev.max_qp_wr);
+	want_limit("pieces of a request", cap->max_send_sge, s->dev.max_sge);
+	want_limit("pieces of a request", cap->max_recv_sge, s->dev.max_sge);
+}
+
 struct end end_new(struct side *s, const struct end_config *config)
 {
 	struct end e = { .config = config ? *config : end_defaults };
@@ -263,6 +300,8 @@ struct end end_new(struct side *s, const struct end_config *config)
 			 .max_recv_sge = c->recv_sge ? c->recv_sge : 1,
 			 .max_inline_data = c->inline_bytes },
 	};
+	end_limits(s, &init.cap);
+	want_inline(s, c->inline_bytes);
 	e.qp = ibv_create_qp(s->pd, &init);
 	if (!e.qp && c->type && (errno == EOPNOTSUPP || errno == ENOSYS))
 		skip("queue pairs of type %d", (int)c->type);

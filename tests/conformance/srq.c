@@ -17,6 +17,8 @@ static struct ibv_srq *srq_new(struct side *s, struct ibv_pd *pd, uint32_t wr, u
 
 	if (!s->dev.max_srq)
 		skip("the device has no SRQ");
+	want_limit("receives of an SRQ", wr, s->dev.max_srq_wr);
+	want_limit("pieces of a receive", sge, s->dev.max_srq_sge);
 	srq = ibv_create_srq(pd, &init);
 	if (!srq)
 		fail("ibv_create_srq: %s", strerror(errno));

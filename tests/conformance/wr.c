@@ -3,7 +3,7 @@
 
 #include "ud.h"
 
-enum { DEPTH = 16 };
+enum { DEPTH = 16, INLINE = 32 };
 
 static struct ibv_qp *wr_try(struct side *s, struct ibv_cq *cq, enum ibv_qp_type type,
 			     uint64_t operations, struct ibv_qp_cap *cap)
@@ -13,7 +13,7 @@ static struct ibv_qp *wr_try(struct side *s, struct ibv_cq *cq, enum ibv_qp_type
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.send_ops_flags = operations,
 		.cap = { .max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 2,
-			 .max_recv_sge = 1, .max_inline_data = 32 },
+			 .max_recv_sge = 1, .max_inline_data = INLINE },
 	};
 	struct ibv_qp *qp = ibv_create_qp_ex(s->ctx, &init);
 
@@ -29,6 +29,9 @@ static struct end wr_new(struct side *s, enum ibv_qp_type type, uint64_t operati
 	e.config.access = ACCESS_ALL | IBV_ACCESS_REMOTE_ATOMIC;
 	e.cq = ibv_create_cq(s->ctx, 64, NULL, NULL, 0);
 	require(e.cq != NULL);
+	want_limit("requests", DEPTH, s->dev.max_qp_wr);
+	want_limit("pieces of a request", 2, s->dev.max_sge);
+	want_inline(s, INLINE);
 	e.qp = wr_try(s, e.cq, type, operations, &e.cap);
 	if (!e.qp && (errno == EOPNOTSUPP || errno == ENOSYS)) {
 		require_equal(ibv_destroy_cq(e.cq), 0);

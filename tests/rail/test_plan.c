@@ -28,6 +28,18 @@ static void test_large(void **state)
 	need = rail_plan_most(&p);
 	assert_int_equal(need.srq_receives, 2 * 16);
 	assert_true(peers * need.pinned_bytes < UINT64_C(16) << 30);
+	/* Narrow: one rail, one lane for small messages, one share. */
+	p.polled = true;
+	need = rail_plan_narrow(&p);
+	assert_int_equal(need.queue_pairs, 2);
+	assert_int_equal(need.pinned_bytes, 256 + 64 * 64 + 16384);
+	assert_int_equal(rail_plan_pairs(&p, 2, 128, 896, false), 128 * (896 * 4 + 1));
+	assert_int_equal(rail_plan_pairs(&p, 2, 128, 896, true), 128 * (896 * 2 + 1));
+	assert_int_equal(rail_plan_pairs(&p, 1, 1, 3, false), 3 * 2 + 1);
+	assert_int_equal(rail_plan_pairs(&p, 1, 1, 3, true), 2 * 2 + 1);
+	p.ranks = 4;
+	need = rail_plan_narrow(&p);
+	assert_int_equal(need.pinned_bytes, 256 + 64 * 64 + 16384);
 	/* Three of eight rails have eager lanes, two of them in jobs of many ranks. */
 	p = (struct rail_plan_peer){ .ranks = 16, .rails = 8, .qps = 1, .eager = 8192 };
 	assert_int_equal(rail_plan_most(&p).queue_pairs, 8 + 3);

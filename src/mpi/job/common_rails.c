@@ -111,14 +111,53 @@ static bool faults_exclude(struct rail_hosts *hosts)
 
 /* ---- Datagrams over the rails ------------------------------------------------- */
 
-/* False: some host cannot probe, or nothing needs to be. */
-static bool probe_start(struct rail_prober *prober, const unsigned char *mine)
+/* Ranks that list no ports have no prober, and take part where all meet. */
+struct probing {
+	struct rail_prober *prober;
+	struct rail_hosts *hosts;
+	unsigned count;			/* hosts */
+	unsigned char *marked;		/* [count] */
+	struct rail_loss *mine;		/* [count * RAIL_MAX] */
+	int *bytes, *at;		/* [ranks] */
+};
+
+static int probing_begin(struct probing *p, unsigned char *address)
 {
-	unsigned char *all = malloc((size_t)layer.world_size * RAIL_PROBE_BYTES);
-	int ready = all && (prober || !is_lowest(layer.world_rank)), every;
-	unsigned hosts = 0;
+	p->marked = calloc(p->count, sizeof(*p->marked));
+	p->mine = calloc((size_t)p->count * RAIL_MAX, sizeof(*p->mine));
+	p->bytes = calloc((size_t)layer.world_size, sizeof(*p->bytes));
+	p->at = calloc((size_t)layer.world_size, sizeof(*p->at));
+	if (is_lowest(layer.world_rank))
+		p->prober = rail_probe_open(&world_settings.rail, p->hosts, address);
+	return p->marked && p->mine && p->bytes && p->at && (p->prober || !is_lowest(layer.world_rank));
+}
+
+static void probing_end(struct probing *p)
+{
+	rail_probe_close(p->prober);
+	free(p->marked);
+	free(p->mine);
+	free(p->bytes);
+	free(p->at);
+}
+
+static int on_every(int ready)
+{
+	int every;
 
 	native.Allreduce(&ready, &every, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	return every;
+}
+
+/* False: some host cannot probe, or nothing needs to be. */
+static bool probe_start(struct probing *p)
+{
+	unsigned char mine[RAIL_PROBE_BYTES] = { 0 };
+	unsigned char *all = malloc((size_t)layer.world_size * RAIL_PROBE_BYTES);
+	const int ready = probing_begin(p, mine), every = on_every(ready && all);
+	unsigned hosts = 0;
+	bool started;
+
 	if (every)
 		native.Allgather(mine, RAIL_PROBE_BYTES, MPI_BYTE, all, RAIL_PROBE_BYTES, MPI_BYTE,
 				 MPI_COMM_WORLD);
@@ -126,58 +165,82 @@ static bool probe_start(struct rail_prober *prober, const unsigned char *mine)
 		if (is_lowest(r))
 			memmove(all + (size_t)hosts++ * RAIL_PROBE_BYTES, all + (size_t)r * RAIL_PROBE_BYTES,
 				RAIL_PROBE_BYTES);
-	ready = every && (!prober || rail_probe_start(prober, all));
+	started = every && (!p->prober || rail_probe_start(p->prober, all));
 	free(all);
-	native.Allreduce(&ready, &every, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-	return every;
+	return on_every(started);
 }
 
 /* Rounds of such times, until nothing is missing at any host. */
-static bool is_missing(struct rail_prober *prober, bool all_pairs, const uint64_t *most_ms, int rounds)
+static bool is_missing(const struct probing *p, const uint64_t *most_ms, int rounds)
 {
 	int mine, any = 1;
 
 	for (int i = 0; i < rounds && any; i++) {
-		mine = prober && rail_probe_round(prober, all_pairs, most_ms[i] * 1000000);
+		mine = p->prober && rail_probe_round(p->prober, most_ms[i] * 1000000);
 		native.Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
 	}
 	return any;
 }
 
-/* Ports that the hosts' probes have found lost are marked; true: some were not marked before. */
-static bool losses_add(const struct rail_prober *prober, struct rail_hosts *hosts, unsigned count)
+/* The losses of all hosts, for free(); NULL: some rank has no memory. */
+static struct rail_loss *losses_gather(struct probing *p, size_t *count)
 {
-	uint32_t (*mine)[RAIL_MAX] = calloc(2 * (size_t)count, sizeof(*mine));
-	uint32_t (*all)[RAIL_MAX] = mine ? mine + count : NULL;
-	int ready = mine != NULL, every;
-	bool news = false;
+	const size_t mine = p->prober ? rail_probe_lost(p->prober, p->mine) : 0;
+	const int bytes = (int)(mine * sizeof(*p->mine));
+	struct rail_loss *all;
+	uint64_t used = 0;
 
-	native.Allreduce(&ready, &every, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-	if (every) {
-		if (prober)
-			rail_probe_lost(prober, mine);
-		native.Allreduce(mine, all, (int)count * RAIL_MAX, MPI_UINT32_T, MPI_BOR, MPI_COMM_WORLD);
-		news = rail_hosts_lose(hosts, (const uint32_t (*)[RAIL_MAX])all);
+	native.Allgather(&bytes, 1, MPI_INT, p->bytes, 1, MPI_INT, MPI_COMM_WORLD);
+	for (int r = 0; r < layer.world_size; r++) {
+		p->at[r] = (int)used;
+		used += (uint64_t)p->bytes[r];
 	}
-	free(mine);
+	all = used <= INT_MAX ? malloc(used ? used : 1) : NULL;
+	if (on_every(all != NULL)) {
+		native.Allgatherv(p->mine, bytes, MPI_BYTE, all, p->bytes, p->at, MPI_BYTE, MPI_COMM_WORLD);
+		*count = used / sizeof(*all);
+		return all;
+	}
+	free(all);
+	return NULL;
+}
+
+/* All ports of the hosts marked, NULL: the reference.  True: losses that the choice did not know. */
+static bool pairs_probe(struct probing *p, const unsigned char *marked)
+{
+	static const uint64_t pairs_ms[] = { 200, 800 };
+	struct rail_loss *all;
+	bool news = false;
+	size_t count = 0;
+
+	if (p->prober)
+		rail_probe_pairs(p->prober, marked);
+	is_missing(p, pairs_ms, 2);
+	all = losses_gather(p, &count);
+	if (!on_every(all && !rail_hosts_lose(p->hosts, all, count, &news)))
+		news = false;
+	free(all);
 	return news;
+}
+
+static bool suspects_probe(struct probing *p)
+{
+	if (p->prober)
+		rail_probe_suspects(p->prober, p->marked);
+	native.Allreduce(MPI_IN_PLACE, p->marked, (int)p->count, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
+	return pairs_probe(p, p->marked);
 }
 
 /* True: ports do not reach each other as they are paired, so that the hosts choose again. */
 static bool probe(struct rail_hosts *hosts, unsigned count)
 {
-	static const uint64_t rails_ms[] = { 20, 200, 1000 }, pairs_ms[] = { 200, 800 };
-	unsigned char address[RAIL_PROBE_BYTES] = { 0 };
-	struct rail_prober *prober = NULL;
+	static const uint64_t rails_ms[] = { 20, 200, 1000 };
+	struct probing p = { .hosts = hosts, .count = count };
 	bool news = false;
 
-	if (is_lowest(layer.world_rank))
-		prober = rail_probe_open(&world_settings.rail, hosts, address);
-	if (probe_start(prober, address) && is_missing(prober, false, rails_ms, 3)) {
-		is_missing(prober, true, pairs_ms, 2);
-		news = losses_add(prober, hosts, count);
-	}
-	rail_probe_close(prober);
+	if (probe_start(&p) && is_missing(&p, rails_ms, 3))
+		news = pairs_probe(&p, NULL) || suspects_probe(&p);
+	probing_end(&p);
 	return news;
 }
 

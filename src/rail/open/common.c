@@ -17,13 +17,14 @@
 #include "util/err.h"
 #include "verbs/vrb.h"
 
-#define LIST_MAGIC 0x3230737472706772ull	/* "rgprts02" */
+#define LIST_MAGIC 0x3330737472706772ull	/* "rgprts03" */
 
 /* The head of a list on the wire; `count` ports follow. */
 struct list_head {
 	uint64_t magic;
 	char host[64];
-	uint32_t named, count, meets, pad;
+	uint32_t named, count, meets, processes;
+	uint64_t pinned, eager, qps;
 };
 
 static size_t list_bytes(unsigned ports)
@@ -82,6 +83,7 @@ static int port_describe(const struct rail_settings *set, const struct vrb_port 
 	out->card = port->card;
 	out->lag = port->lag;
 	out->lid = port->lid;
+	out->queue_pairs = port->queue_pairs;
 	out->link_layer = port->link_layer;
 	out->state = (uint8_t)port->state;
 	out->usable = port->usable;
@@ -157,6 +159,8 @@ int rail_hosts_list(const struct rail_settings *set, unsigned processes, void **
 		*head = (struct list_head){
 			.magic = LIST_MAGIC, .named = host->named, .count = host->count,
 			.meets = processes > 1 && set->intranode == RAIL_INTRANODE_HCA,
+			.processes = processes, .pinned = rail_bound_pinned(processes),
+			.eager = set->eager, .qps = set->qps,
 		};
 		memcpy(head->host, host->name, sizeof(head->host));
 		memcpy(head + 1, host->port, host->count * sizeof(host->port[0]));
@@ -186,6 +190,10 @@ static int host_read(const void *list, size_t bytes, struct choice_host *out)
 	memcpy(out->name, head.host, sizeof(out->name) - 1);
 	out->named = head.named;
 	out->meets = head.meets;
+	out->processes = head.processes;
+	out->pinned = head.pinned;
+	out->eager = head.eager;
+	out->qps = head.qps;
 	out->count = head.count;
 	memcpy(out->port, (const char *)list + sizeof(head), head.count * sizeof(out->port[0]));
 	return 0;
@@ -224,7 +232,7 @@ int rail_hosts_choose(struct rail_hosts *h)
 	int rc;
 
 	choice_free(&h->choice);
-	rc = choice_make(&h->choice, (const struct choice_host *const *)h->host, h->hosts);
+	rc = choice_make(&h->choice, (const struct choice_host *const *)h->host, h->hosts, &h->lost);
 	if (rc)
 		rg_error("%s", h->choice.why);
 	return rc;
@@ -232,7 +240,11 @@ int rail_hosts_choose(struct rail_hosts *h)
 
 void rail_hosts_tell(const struct rail_hosts *h, void (*line)(void *arg, const char *text), void *arg)
 {
+	char why[320];
+
 	choice_tell(&h->choice, line, arg);
+	if (rail_hosts_narrow(h, why, sizeof(why)) && *why)
+		line(arg, why);
 }
 
 void rail_hosts_close(struct rail_hosts *h)
@@ -243,34 +255,43 @@ void rail_hosts_close(struct rail_hosts *h)
 	for (unsigned i = 0; h->host && i < h->hosts; i++)
 		free(h->host[i]);
 	free(h->host);
+	free(h->lost.at);
 	free(h);
 }
 
 /* ---- Datagrams that are lost ----------------------------------------------------- */
 
-/* Rails of the reference host as bits of its ports. */
-static uint32_t ports_of(const struct rail_hosts *h, uint32_t rails)
+static uint32_t ports_of(const struct rail_hosts *h, unsigned host, uint32_t rails)
 {
 	uint32_t ports = 0;
 
 	for (unsigned r = 0; r < h->choice.rails; r++)
-		ports |= (rails >> r & 1) << h->choice.end[h->choice.ref][r].port;
+		ports |= (rails >> r & 1) << h->choice.end[host][r].port;
 	return ports;
 }
 
-bool rail_hosts_lose(struct rail_hosts *h, const uint32_t (*lost)[RAIL_MAX])
+static bool is_of_hosts(const struct rail_hosts *h, const struct rail_loss *loss)
 {
-	uint32_t found = 0;
+	return loss->from < h->hosts && loss->to < h->hosts && loss->from != loss->to &&
+	       loss->rail < h->choice.rails;
+}
 
-	for (unsigned i = 0; i < h->hosts; i++)
-		for (unsigned r = 0; r < h->choice.rails && i != h->choice.ref; r++) {
-			uint32_t *known = &h->host[i]->port[h->choice.end[i][r].port].lost;
-			const uint32_t ports = ports_of(h, lost[i][r]);
+int rail_hosts_lose(struct rail_hosts *h, const struct rail_loss *lost, size_t count, bool *news)
+{
+	struct choice_loss *more = calloc(count ? count : 1, sizeof(*more));
+	size_t kept = 0;
+	int rc = -ENOMEM;
 
-			found |= ports & ~*known;
-			*known |= ports;
-		}
-	return found != 0;
+	for (size_t i = 0; more && i < count; i++)
+		if (is_of_hosts(h, &lost[i]))
+			more[kept++] = (struct choice_loss){
+				.a = lost[i].from, .port = h->choice.end[lost[i].from][lost[i].rail].port,
+				.b = lost[i].to, .ports = ports_of(h, lost[i].to, lost[i].rails),
+			};
+	if (more)
+		rc = choice_losses_add(&h->lost, more, kept, news);
+	free(more);
+	return rc;
 }
 
 /* ---- Address handles ------------------------------------------------------------ */
@@ -338,17 +359,6 @@ static void subnet_set(const struct rail_hosts *h, unsigned rail, struct vrb_por
 	memcpy(port->subnet, first->raw, 8);
 }
 
-static bool any_lag(const struct rail_hosts *h)
-{
-	const struct vrb_gid *gid;
-
-	for (unsigned i = 0; i < h->hosts; i++)
-		for (unsigned rail = 0; rail < h->choice.rails; rail++)
-			if (end_of(h, i, rail, &gid)->lag)
-				return true;
-	return false;
-}
-
 struct vrb_port *rail_hosts_port(const struct rail_hosts *h, const struct vrb_ports *ports, unsigned rail)
 {
 	const struct vrb_gid *gid;
@@ -387,7 +397,8 @@ int rail_common_select(struct rail_ctx *ctx)
 			return rc;
 		rail_hosts_port_use(h, rail, port);
 	}
-	ctx->lag = any_lag(h);
+	ctx->lag = rail_hosts_lag(h);
+	ctx->narrow = rail_hosts_narrow(h, NULL, 0);
 	ctx->cfg.hosts = NULL;
 	return rail_gids_make(ctx, h);
 }

@@ -12,7 +12,24 @@ struct rail_hosts {
 	unsigned hosts, mine;
 	struct choice_host **host;
 	struct choice choice;
+	struct choice_losses lost;
 };
+
+/* ---- bounds.c ---- */
+
+/* Bytes that each of so many processes of this host may pin for its peers. */
+uint64_t rail_bound_pinned(unsigned processes);
+/*
+ * Would the connections of all processes to all others take more queue pairs than an adapter of a host
+ * has, or pin more than such a share?  Peers then have one rail, and smaller shares.  All processes
+ * compute the same.  why: a line about it, empty if not even that is enough.
+ */
+bool rail_hosts_narrow(const struct rail_hosts *h, char *why, size_t size);
+
+/* A rail has a LAG at any host. */
+bool rail_hosts_lag(const struct rail_hosts *h);
+
+/* ---- common.c ---- */
 
 /* This host's port of a rail; NULL: it is gone. */
 struct vrb_port *rail_hosts_port(const struct rail_hosts *h, const struct vrb_ports *ports, unsigned rail);

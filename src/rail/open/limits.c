@@ -59,13 +59,30 @@ static unsigned pairs_of_peer(const struct rail_ctx *ctx, int adapter)
 	const struct rail_plan_peer peer = { .ranks = ctx->cfg.peer_count, .rails = rails_of(ctx, adapter),
 					     .qps = (uint32_t)ctx->settings.qps };
 
-	return rail_plan_most(&peer).queue_pairs;
+	return ctx->narrow ? rail_plan_narrow(&peer).queue_pairs : rail_plan_most(&peer).queue_pairs;
 }
 
-static void queue_pairs_check(const struct rail_ctx *ctx, int adapter, unsigned peers)
+/* Peers with a rail on the adapter. */
+static unsigned peers_on(const struct rail_ctx *ctx, int adapter)
+{
+	unsigned peers = 0;
+
+	for (unsigned i = 0; i < ctx->cfg.peer_count; i++) {
+		const struct rail_peer *peer = ctx->peer[i];
+		bool on = false;
+
+		for (int k = 0; peer && k < peer->rail_count; k++)
+			on |= peer_adapter(peer, k) == adapter;
+		peers += on && i != ctx->cfg.index && !peer_is_local(peer);
+	}
+	return peers;
+}
+
+static void queue_pairs_check(const struct rail_ctx *ctx, int adapter)
 {
 	const struct vrb_adapter *a = &ctx->adapter[adapter];
 	const unsigned ranks = ranks_here(ctx), pairs = pairs_of_peer(ctx, adapter);
+	const unsigned peers = peers_on(ctx, adapter);
 	const uint64_t most = (uint64_t)ranks * ((uint64_t)peers * pairs + 1);
 
 	if (a->attr.max_qp > 0 && most > (uint64_t)a->attr.max_qp)
@@ -78,7 +95,6 @@ static void queue_pairs_check(const struct rail_ctx *ctx, int adapter, unsigned 
 int rail_limits_check(struct rail_ctx *ctx)
 {
 	const struct rail_peer *remote = remote_peer(ctx);
-	unsigned peers = 0;
 	int rc;
 
 	if (!remote || ctx->adapter[ctx->rail[0].adapter].kind == VRB_SOFTHCA)
@@ -86,10 +102,8 @@ int rail_limits_check(struct rail_ctx *ctx)
 	rc = connection_try(ctx, remote->index);
 	if (rc || ctx->cfg.local_rank)
 		return rc;
-	for (unsigned i = 0; i < ctx->cfg.peer_count; i++)
-		peers += ctx->peer[i] && !peer_is_local(ctx->peer[i]) && i != ctx->cfg.index;
 	for (int a = 0; a < ctx->adapter_count; a++)
 		if (rails_of(ctx, a))
-			queue_pairs_check(ctx, a, peers);
+			queue_pairs_check(ctx, a);
 	return 0;
 }

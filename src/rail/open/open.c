@@ -424,7 +424,7 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	if (ctx->settings.chunk == RAIL_AUTO)
 		ctx->settings.chunk = 0;
 	ctx->settings.chunk &= ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
-	ctx->bulk_depth = rail_plan_bulk_depth(cfg->peer_count);
+	ctx->plan_ranks = cfg->peer_count;
 	ctx->probed_ns = rg_now_ns();
 	queue_init(&ctx->completed);
 	rail_eager_choice_init(&ctx->eager_choice);
@@ -468,13 +468,16 @@ static void qps_choose(struct rail_ctx *ctx)
 	for (int r = 0; r < ctx->rail_count; r++)
 		lag |= ctx->rail[r].port->lag;
 	if (!ctx->settings.qps || ctx->settings.qps == RAIL_AUTO)
-		ctx->settings.qps = ctx->settings.qps && lag ? 2 : 1;
+		ctx->settings.qps = ctx->settings.qps && lag && !ctx->narrow ? 2 : 1;
 }
 
-static void eager_choose(struct rail_ctx *ctx)
+static void shares_choose(struct rail_ctx *ctx)
 {
+	if (ctx->narrow && ctx->plan_ranks < RAIL_PLAN_MANY)
+		ctx->plan_ranks = RAIL_PLAN_MANY;
+	ctx->bulk_depth = rail_plan_bulk_depth(ctx->plan_ranks);
 	if (ctx->settings.eager == RAIL_AUTO)
-		ctx->eager_max = rail_plan_eager(ctx->cfg.peer_count, ctx->rail[0].port->net);
+		ctx->eager_max = rail_plan_eager(ctx->plan_ranks, ctx->rail[0].port->net);
 }
 
 int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
@@ -500,7 +503,7 @@ int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 		rc = rail_select(ctx);
 	if (!rc) {
 		qps_choose(ctx);
-		eager_choose(ctx);
+		shares_choose(ctx);
 	}
 	if (!rc)
 		rc = local_open(ctx);

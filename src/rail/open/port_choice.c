@@ -15,6 +15,7 @@ struct trial {
 	struct choice *c;
 	uint8_t link_layer;
 	uint32_t *set;			/* [hosts]: ports that may be rails */
+	uint32_t *barred;		/* [hosts]: of sets whose ports do not reach each other */
 };
 
 static const struct choice_port *port_at(const struct trial *t, unsigned h, unsigned p)
@@ -29,7 +30,7 @@ static bool is_in(const struct trial *t, unsigned h, unsigned p)
 
 static void leave(struct choice *c, unsigned h, unsigned p, enum choice_why why, unsigned other)
 {
-	c->left[h][p] = (struct choice_left){ .why = (uint8_t)why, .host = (uint16_t)other };
+	c->left[h][p] = (struct choice_left){ .why = (uint8_t)why, .host = other };
 }
 
 static void leave_set(struct trial *t, unsigned h, unsigned p, enum choice_why why, unsigned other)
@@ -76,6 +77,8 @@ static void host_usable(struct trial *t, unsigned h)
 	for (unsigned p = 0; p < t->c->host[h]->count; p++) {
 		enum choice_why why = usable(port_at(t, h, p), t->link_layer);
 
+		if (t->barred[h] >> p & 1)
+			continue;
 		leave(t->c, h, p, why, h);
 		t->set[h] |= (uint32_t)(why == CHOICE_USED) << p;
 	}
@@ -255,24 +258,30 @@ static void rail_add(struct trial *t, unsigned ref, unsigned p, uint8_t (*at)[CH
 	c->rails += why == CHOICE_USED;
 }
 
+static void leave_lost(struct choice *c, unsigned h, unsigned p, const struct choice_pair *pair)
+{
+	leave(c, h, p, CHOICE_LOST, pair->a == h ? pair->b : pair->a);
+	c->left[h][p].pair = *pair;
+}
+
 /* Port p of the reference is without a port of host h: is that since what it sends there is lost? */
 static void leave_alone(struct trial *t, unsigned ref, unsigned p, unsigned h)
 {
+	const uint32_t lost = choice_lost_to(t->c, ref, p, h) & t->set[h];
+
 	leave(t->c, ref, p, CHOICE_ALONE, h);
-	for (unsigned q = t->c->host[h]->count; q-- > 0;)
-		if (is_in(t, h, q) && port_at(t, h, q)->lost >> p & 1) {
-			leave(t->c, ref, p, CHOICE_LOST, h);
-			t->c->left[ref][p].other = (uint8_t)q;
-		}
+	if (lost)
+		leave_lost(t->c, ref, p, &(struct choice_pair){ ref, h, (uint8_t)p, (uint8_t)__builtin_ctz(lost) });
 }
 
 /* The same of a port of another host; one that is met is a rail's later. */
 static void leave_unmet(struct trial *t, unsigned ref, unsigned h, unsigned q)
 {
-	const uint32_t lost = port_at(t, h, q)->lost;
+	const uint32_t lost = choice_lost_to(t->c, h, q, ref);
 
-	leave(t->c, h, q, lost ? CHOICE_LOST : CHOICE_ALONE, ref);
-	t->c->left[h][q].other = lost ? (uint8_t)__builtin_ctz(lost) : 0;
+	leave(t->c, h, q, CHOICE_ALONE, ref);
+	if (lost)
+		leave_lost(t->c, h, q, &(struct choice_pair){ h, ref, (uint8_t)q, (uint8_t)__builtin_ctz(lost) });
 }
 
 /* The ports of the reference that a port of each host meets. */
@@ -291,53 +300,97 @@ static uint32_t met_by_all(struct trial *t, unsigned ref, uint8_t (*at)[CHOICE_P
 	return met;
 }
 
-static int rails_make(struct trial *t)
+/* Ports of rails in whose way a loss is: the same reason at all hosts. */
+static void leave_tangled(struct trial *t, unsigned ref, uint32_t out, uint8_t (*at)[CHOICE_PORTS],
+			  const struct choice_pair *pair)
+{
+	for (unsigned p = 0; p < t->c->host[ref]->count; p++)
+		for (unsigned h = 0; out >> p & 1 && h < t->c->hosts; h++)
+			if (pair[p].a != pair[p].b)
+				leave_lost(t->c, h, at[h][p], &pair[p]);
+			else
+				leave(t->c, h, at[h][p], CHOICE_ALONE, h == ref ? !ref : ref);
+}
+
+static void rails_add(struct trial *t, unsigned ref, uint32_t met, uint8_t (*at)[CHOICE_PORTS])
 {
 	struct choice *c = t->c;
-	const unsigned ref = reference(t);
-	uint8_t (*at)[CHOICE_PORTS] = calloc(c->hosts, sizeof(*at));
-	uint32_t met, taken;
+	const uint32_t taken = most_that_fit(t, ref, met);
 
-	if (!at)
-		return -ENOMEM;
-	c->ref = ref;
-	met = met_by_all(t, ref, at);
-	taken = most_that_fit(t, ref, met);
-	for (unsigned h = 0; h < c->hosts; h++)
-		for (unsigned q = 0; q < c->host[h]->count; q++)
-			if (is_in(t, h, q) && h != ref)
-				leave_unmet(t, ref, h, q);
 	for (unsigned p = 0; p < c->host[ref]->count; p++)
 		for (unsigned h = 0; met & ~taken & UINT32_C(1) << p && h < c->hosts; h++)
 			leave(c, h, at[h][p], CHOICE_MANY, h);
 	for (unsigned p = 0; p < c->host[ref]->count; p++)
 		if (taken >> p & 1)
 			rail_add(t, ref, p, at);
+}
+
+static int rails_make(struct trial *t)
+{
+	struct choice *c = t->c;
+	const unsigned ref = reference(t);
+	uint8_t (*at)[CHOICE_PORTS] = calloc(c->hosts, sizeof(*at));
+	struct choice_pair pair[CHOICE_PORTS] = { 0 };
+	uint32_t all, met;
+	int rc;
+
+	if (!at)
+		return -ENOMEM;
+	c->ref = ref;
+	all = met = met_by_all(t, ref, at);
+	rc = choice_untangle(c, t->set, ref, &met, at, pair);
+	for (unsigned h = 0; h < c->hosts; h++)
+		for (unsigned q = 0; q < c->host[h]->count; q++)
+			if (is_in(t, h, q) && h != ref)
+				leave_unmet(t, ref, h, q);
+	leave_tangled(t, ref, all & ~met, at, pair);
+	if (!rc)
+		rails_add(t, ref, met, at);
 	free(at);
-	return 0;
+	return rc;
 }
 
 /* ---- --rails all ------------------------------------------------------------------- */
 
+static int trial_set(struct trial *t)
+{
+	t->c->rails = 0;
+	for (unsigned h = 0; h < t->c->hosts; h++) {
+		host_usable(t, h);
+		host_scope(t, h);
+		host_slow(t, h);
+	}
+	one_rate(t);
+	if (t->link_layer == IBV_LINK_LAYER_INFINIBAND)
+		one_prefix(t);
+	return rails_make(t);
+}
+
+/* The ports of the set that was tried are out of the next one, but not without a loss. */
+static bool trial_bar(struct trial *t)
+{
+	bool any = false;
+
+	for (unsigned h = 0; h < t->c->hosts && t->c->lost && t->c->lost->count; h++) {
+		any |= t->set[h] != 0;
+		t->barred[h] |= t->set[h];
+	}
+	return any;
+}
+
 static int trial_run(struct choice *c, uint8_t link_layer)
 {
 	struct trial t = { .c = c, .link_layer = link_layer };
-	int rc;
+	int rc = -ENOMEM;
 
 	t.set = calloc(c->hosts, sizeof(*t.set));
-	if (!t.set)
-		return -ENOMEM;
-	c->rails = 0;
-	for (unsigned h = 0; h < c->hosts; h++) {
-		host_usable(&t, h);
-		host_scope(&t, h);
-		host_slow(&t, h);
-	}
-	one_rate(&t);
-	if (link_layer == IBV_LINK_LAYER_INFINIBAND)
-		one_prefix(&t);
-	rc = rails_make(&t);
+	t.barred = calloc(c->hosts, sizeof(*t.barred));
+	if (t.set && t.barred)
+		do
+			rc = trial_set(&t);
+		while (!rc && !c->rails && trial_bar(&t));
 	free(t.set);
+	free(t.barred);
 	return rc;
 }
 
@@ -386,9 +439,10 @@ static bool is_better(const struct choice *a, const struct choice *b)
 	return a->rails != b->rails ? a->rails > b->rails : rate_a > rate_b;
 }
 
-static int tables_make(struct choice *c, const struct choice_host *const *host, unsigned hosts)
+static int tables_make(struct choice *c, const struct choice_host *const *host, unsigned hosts,
+		       const struct choice_losses *lost)
 {
-	*c = (struct choice){ .host = host, .hosts = hosts };
+	*c = (struct choice){ .host = host, .hosts = hosts, .lost = lost };
 	c->end = calloc(hosts, sizeof(*c->end));
 	c->left = calloc(hosts, sizeof(*c->left));
 	if (c->end && c->left)
@@ -400,7 +454,7 @@ static int tables_make(struct choice *c, const struct choice_host *const *host, 
 static int choose_all(struct choice *c)
 {
 	struct choice other;
-	int rc = tables_make(&other, c->host, c->hosts);
+	int rc = tables_make(&other, c->host, c->hosts, c->lost);
 
 	if (!rc)
 		rc = trial_run(c, IBV_LINK_LAYER_INFINIBAND);
@@ -518,9 +572,10 @@ static int choose_named(struct choice *c, unsigned ref)
 	return rc;
 }
 
-int choice_make(struct choice *c, const struct choice_host *const *host, unsigned hosts)
+int choice_make(struct choice *c, const struct choice_host *const *host, unsigned hosts,
+		const struct choice_losses *lost)
 {
-	int rc = tables_make(c, host, hosts);
+	int rc = tables_make(c, host, hosts, lost);
 	unsigned ref;
 
 	if (!rc)

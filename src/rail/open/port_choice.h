@@ -10,8 +10,10 @@
  *	one rate	the largest set of ports of one rate that all hosts have
  *	one prefix	InfiniBand: the prefixes with most ports (equal fabrics, one per rail, are kept)
  *	pairs		the ports of the host with fewest, in PCI order, each with a port of every other
- *			host: one network first, then the same place on the bus, then PCI order; none of
- *			ports between which datagrams are lost (port_probe.h), as of cables that are crossed
+ *			host: one network first, then the same place on the bus, then PCI order; none
+ *			where datagrams are lost between any two of its ports (port_probe.c), as of cables
+ *			that are crossed
+ *			where such a set has no rail at all, the next one by rate and prefix is tried
  *	at most 8	first ports of cards before second ones
  *
  * Named ports are rails in the order of their names.
@@ -36,11 +38,11 @@ struct choice_port {
 	char place[40];			/* address on the bus and number; without one the name */
 	uint64_t rate;			/* bytes per second; 0: unknown */
 	uint64_t card;			/* sys_image_guid, equal for all functions of a card; 0: unknown */
+	uint32_t queue_pairs;		/* of its device; 0: not known */
 	uint16_t lid;
 	uint8_t link_layer, state;	/* IBV_LINK_LAYER_..., enum ibv_port_state */
 	uint8_t usable;			/* carries RC with immediates */
 	uint8_t lag;			/* several cables under one name */
-	uint32_t lost;			/* ports of host choice.ref that it does not reach, as bits */
 	struct vrb_tables tables;	/* Ethernet: in the order of preference */
 };
 
@@ -48,8 +50,22 @@ struct choice_host {
 	char name[64];
 	uint32_t named;			/* --rails names its ports */
 	uint32_t meets;			/* its processes reach each other over the rails, too */
+	/* For bounds.c: the processes here, the bytes that each may pin for its peers, --eager, --qps. */
+	uint32_t processes;
+	uint64_t pinned, eager, qps;
 	uint32_t count;
 	struct choice_port port[CHOICE_PORTS];	/* in PCI order, or that of the names */
+};
+
+/* Datagrams are lost between a port of host `a` and `ports`, as bits, of host `b`. */
+struct choice_loss {
+	uint32_t a, b, port, ports;
+};
+
+/* Sorted by `a`, `port` and `b`; each pair is there both ways. */
+struct choice_losses {
+	struct choice_loss *at;		/* free() */
+	size_t count;
 };
 
 enum choice_why {
@@ -63,16 +79,23 @@ enum choice_why {
 	CHOICE_RATE,
 	CHOICE_PREFIX,			/* fewer ports than another InfiniBand prefix has */
 	CHOICE_ALONE,			/* `host` has no such port left */
-	CHOICE_LOST,			/* nothing passes to `host`, such as to its port `other` */
+	CHOICE_LOST,			/* nothing passes between ports of a rail, such as `pair` */
 	CHOICE_NO_PATH,			/* no GIDs by which it reaches `host` */
 	CHOICE_PARTITION,		/* no P_Key in common with `host` */
 	CHOICE_MANY,			/* RAIL_MAX are in use */
 };
 
+/* Ports of two hosts. */
+struct choice_pair {
+	uint32_t a, b;
+	uint8_t port_a, port_b;
+};
+
 struct choice_left {
 	uint8_t why;			/* enum choice_why */
 	uint8_t other;
-	uint16_t host;
+	uint32_t host;
+	struct choice_pair pair;
 };
 
 /* A host's indices into its list and the tables there. */
@@ -82,6 +105,7 @@ struct choice_end {
 
 struct choice {
 	const struct choice_host *const *host;
+	const struct choice_losses *lost;	/* NULL: none is known */
 	unsigned hosts, rails;
 	unsigned ref;			/* the host by whose ports the rails are counted */
 	bool named;
@@ -94,20 +118,30 @@ struct choice {
 
 /*
  * 0 or -errno with choice.why: -ENODEV no port that all have, -ENETUNREACH no path, -EINVAL named
- * ports that do not fit each other, -ENOMEM.  `host` remains the caller's.  choice_free in either
- * case.
+ * ports that do not fit each other, -ENOMEM.  `host` and `lost` remain the caller's.  choice_free in
+ * either case.
  */
-int choice_make(struct choice *c, const struct choice_host *const *host, unsigned hosts);
+int choice_make(struct choice *c, const struct choice_host *const *host, unsigned hosts,
+		const struct choice_losses *lost);
 void choice_free(struct choice *c);
 
 /* 2: of one network (InfiniBand: one prefix); 1: routed, or link-local alone; 0: no path. */
 int choice_relation(const struct choice_port *a, const struct choice_port *b);
 /*
  * Match the ports in set[h] of host h with those in set[ref]: at[port of ref] is a port of h, or
- * CHOICE_NONE.  As many as can be; those that choice_make prefers come first.
+ * CHOICE_NONE.  As many as can be; those that choice_make prefers come first.  Losses between h and
+ * ref count, others do not.
  */
 void choice_match(const struct choice *c, const uint32_t *set, unsigned ref, unsigned h,
 		  uint8_t at[CHOICE_PORTS]);
+/*
+ * The same of all hosts with losses at once: at[h] of those changes, so that nothing is lost between any
+ * two ports of a rail.  met: the rails that choice_match has found, as ports of ref, become those that
+ * can be, as many as there can where losses are few.  Of one that is not, pair[port of ref] is a loss in
+ * the way, unless both its hosts are one.  0 or -ENOMEM.
+ */
+int choice_untangle(const struct choice *c, const uint32_t *set, unsigned ref, uint32_t *met,
+		    uint8_t (*at)[CHOICE_PORTS], struct choice_pair pair[CHOICE_PORTS]);
 /*
  * A GID for each end of a rail, one for all others, or as pairwise says one for each other end; false,
  * with the host that has none.
@@ -121,6 +155,15 @@ bool choice_gid_pair(const struct choice *c, unsigned rail, unsigned a, unsigned
  * with a host without it.
  */
 bool choice_pkeys(struct choice *c, unsigned rail, unsigned *without);
+
+/* ---- port_loss.c ---- */
+
+/* Adds pairs, told one way; news: some were not known.  0 or -ENOMEM. */
+int choice_losses_add(struct choice_losses *l, const struct choice_loss *more, size_t count, bool *news);
+/* The entries of a host's port. */
+const struct choice_loss *choice_losses_of(const struct choice *c, unsigned host, unsigned port, size_t *count);
+/* The ports of another host that it does not reach, as bits. */
+uint32_t choice_lost_to(const struct choice *c, unsigned host, unsigned port, unsigned other);
 
 /* ---- port_choice_text.c ---- */
 

@@ -75,16 +75,19 @@ static const char *port_text(const struct choice_port *p, char *text, size_t siz
 	return text;
 }
 
+/* The pair in the way; the host of the port itself is in the line already. */
 static void lost_why(const struct choice *c, unsigned h, unsigned p, char *why, size_t size)
 {
-	const struct choice_left *left = &c->left[h][p];
-	const struct choice_host *other = c->host[left->host];
-	char own[128], theirs[128];
+	const struct choice_pair *pair = &c->left[h][p].pair;
+	const struct choice_host *a = c->host[pair->a], *b = c->host[pair->b];
+	char text_a[128], text_b[128], of[48] = "";
 
-	snprintf(why, size, "nothing passes between %s and %s of %.40s: check cables, partition, VLAN, UDP port "
+	if (pair->a != h || pair->port_a != p)
+		snprintf(of, sizeof(of), " of %.40s", a->name);
+	snprintf(why, size, "nothing passes between %s%s and %s of %.40s: check cables, partition, VLAN, UDP port "
 		 "4791 in filters, with several ports in one IP network arp_ignore and rp_filter",
-		 port_text(&c->host[h]->port[p], own, sizeof(own)),
-		 port_text(&other->port[left->other], theirs, sizeof(theirs)), other->name);
+		 port_text(&a->port[pair->port_a], text_a, sizeof(text_a)), of,
+		 port_text(&b->port[pair->port_b], text_b, sizeof(text_b)), b->name);
 }
 
 static void why_text(const struct choice *c, unsigned h, unsigned p, char *why, size_t size)
@@ -202,30 +205,44 @@ static void link_local_tell(const struct choice *c, line_fn *line, void *arg)
 	}
 }
 
-/* Does the rail take another port of host h than the one in the same place, which is not reached? */
-static const struct choice_port *crossed(const struct choice *c, unsigned h, unsigned rail)
+/*
+ * Does the rail take another port of host h than that of the reference's place, which does not reach a
+ * port of the rail?
+ */
+static const struct choice_port *crossed(const struct choice *c, unsigned h, unsigned rail, unsigned *to)
 {
-	const unsigned at = c->end[c->ref][rail].port;
-	const struct choice_port *same = same_place(c->host[h], &c->host[c->ref]->port[at]);
+	const struct choice_host *host = c->host[h];
+	const struct choice_port *same = same_place(host, &c->host[c->ref]->port[c->end[c->ref][rail].port]);
+	const struct choice_loss *loss;
+	size_t count;
 
-	return same && same->lost >> at & 1 && same != &c->host[h]->port[c->end[h][rail].port] ? same : NULL;
+	if (!same || same == &host->port[c->end[h][rail].port])
+		return NULL;
+	loss = choice_losses_of(c, h, (unsigned)(same - host->port), &count);
+	for (size_t i = 0; i < count; i++)
+		if (loss[i].ports >> c->end[loss[i].b][rail].port & 1) {
+			*to = loss[i].b;
+			return same;
+		}
+	return NULL;
 }
 
 static void crossed_tell(const struct choice *c, line_fn *line, void *arg)
 {
-	const struct choice_port *same, *ref, *used;
+	const struct choice_port *same, *port, *used;
 	char text[LINE], a[128], b[128];
+	unsigned to = 0;
 
 	for (unsigned h = 0; h < c->hosts; h++)
 		for (unsigned rail = 0; rail < c->rails; rail++) {
-			same = crossed(c, h, rail);
+			same = crossed(c, h, rail, &to);
 			if (!same)
 				continue;
-			ref = &c->host[c->ref]->port[c->end[c->ref][rail].port];
+			port = &c->host[to]->port[c->end[to][rail].port];
 			used = &c->host[h]->port[c->end[h][rail].port];
 			snprintf(text, sizeof(text), "--rails all: %s of %s meets %s of %s, since nothing passes to %s "
-				 "there: are cables crossed?", port_text(ref, a, sizeof(a)),
-				 c->host[c->ref]->name, used->name, c->host[h]->name,
+				 "there: are cables crossed?", port_text(port, a, sizeof(a)),
+				 c->host[to]->name, used->name, c->host[h]->name,
 				 port_text(same, b, sizeof(b)));
 			line(arg, text);
 			return;

@@ -3,9 +3,11 @@
  * filter may be in the way: ports of one network need not reach each other.
  *
  * A process of each host has a datagram queue pair for each of its rails.  First each rail by
- * itself, to the hosts 1, 2, 4, ... further on: on nearly every cluster nothing is missing, and the
- * probe is over.  Else from each port to each one of the reference host (choice.ref), and back: ports
- * between which anything is lost are no rail (port_choice.h).
+ * itself, between all hosts, of many hosts to the hosts 1, 2, 4, ... further on: on nearly every cluster
+ * nothing is missing, and the probe is over.  Else from each port to each one of some hosts, and back:
+ * ports between which anything is lost are no rail (port_choice.h).  Those hosts are the reference
+ * (choice.ref), by which crossed cables show; where it lacks nothing, those at the ends of what is
+ * missing.
  *
  * No datagram is answered.  Between rounds all hosts meet, so that a datagram that has not come by the
  * end of the last one is lost, and not late.  Each is sent several times.
@@ -26,6 +28,9 @@ enum {
 	PROBE_SENDS = 64, PROBE_RECEIVES = 192,
 	PROBE_STRIDE = VRB_GRH_BYTES + 24,
 	PROBE_TIMES = 4,		/* in a round */
+	PROBE_STEPS = 32,		/* hosts that each one sends to, rail by rail */
+	PROBE_MARKED = 64,		/* hosts whose ports are tried with all others' */
+	PROBE_MARKED_PAIRS = 64 * 1024,	/* such hosts x all */
 	PROBE_BATCH = 16,
 };
 
@@ -51,7 +56,7 @@ struct probe_rail {
 	unsigned char *memory;
 	struct ibv_mr *mr;
 	uint32_t out;			/* requests to send under way */
-	uint32_t came;			/* from the host 2^i before this one, over this rail: bit i */
+	uint32_t came;			/* from the host step(i) before this one, over this rail: bit i */
 };
 
 struct rail_prober {
@@ -62,7 +67,9 @@ struct rail_prober {
 	struct vrb_adapter adapter[RAIL_MAX];
 	struct probe_rail rail[RAIL_MAX];
 	struct probe_address *address;	/* [hosts] */
-	/* Rails of this host that a host's rail has reached, where one of both is the reference. */
+	bool pairs;			/* between unlike rails, too */
+	unsigned char *marked;		/* [hosts]: with these */
+	/* Rails of this host that a host's rail has reached. */
 	uint32_t (*heard)[RAIL_MAX];	/* [hosts] */
 	/* Rails of a host, of which a rail of this host has no address handle: to ask again may take a second. */
 	uint32_t (*unknown)[RAIL_MAX];	/* [hosts] */
@@ -139,6 +146,7 @@ void rail_probe_close(struct rail_prober *p)
 		vrb_adapter_close(&p->adapter[a]);
 	vrb_ports_free(&p->ports);
 	free(p->address);
+	free(p->marked);
 	free(p->heard);
 	free(p->unknown);
 	free(p);
@@ -166,12 +174,32 @@ static struct rail_prober *prober_make(const struct rail_settings *set, const st
 	p->ref = h->choice.ref;
 	p->cookie = rg_random();
 	p->address = calloc(p->hosts, sizeof(*p->address));
+	p->marked = calloc(p->hosts, sizeof(*p->marked));
 	p->heard = calloc(p->hosts, sizeof(*p->heard));
 	p->unknown = calloc(p->hosts, sizeof(*p->unknown));
-	if (p->address && p->heard && p->unknown && !rails_make(p, set, h))
+	if (p->address && p->marked && p->heard && p->unknown && !rails_make(p, set, h))
 		return p;
 	rail_probe_close(p);
 	return NULL;
+}
+
+/* Another port could take the place of one that does not reach the others. */
+static bool has_choice(const struct choice *c)
+{
+	if (c->rails > 1)
+		return true;
+	for (unsigned h = 0; h < c->hosts; h++)
+		for (unsigned p = 0; p < c->host[h]->count; p++)
+			switch (c->left[h][p].why) {
+			case CHOICE_USED:
+			case CHOICE_STATE:
+			case CHOICE_TRANSPORT:
+			case CHOICE_NO_GID:
+				break;
+			default:
+				return true;
+			}
+	return false;
 }
 
 struct rail_prober *rail_probe_open(const struct rail_settings *set, const struct rail_hosts *h,
@@ -181,7 +209,7 @@ struct rail_prober *rail_probe_open(const struct rail_settings *set, const struc
 	struct rail_prober *p;
 
 	memset(address, 0, RAIL_PROBE_BYTES);
-	if (h->hosts < 2 || h->choice.named || h->choice.rails < 2)
+	if (h->hosts < 2 || h->choice.named || !has_choice(&h->choice))
 		return NULL;
 	for (unsigned r = 0; r < h->choice.rails; r++)
 		if (h->choice.pairwise[r])
@@ -212,16 +240,28 @@ bool rail_probe_start(struct rail_prober *p, const unsigned char *addresses)
 
 /* ---- Datagrams --------------------------------------------------------------- */
 
+/* How much further on the i-th host is that each one sends to; 0: there is no such. */
+static unsigned step(const struct rail_prober *p, unsigned i)
+{
+	const uint64_t far = p->hosts <= PROBE_STEPS + 1 ? i + 1 : UINT64_C(1) << i;
+
+	return i < PROBE_STEPS && far < p->hosts ? (unsigned)far : 0;
+}
+
+static unsigned before(const struct rail_prober *p, unsigned i)
+{
+	return (p->mine + p->hosts - step(p, i)) % p->hosts;
+}
+
 static void came_from(struct probe_rail *r, const struct datagram *d)
 {
 	struct rail_prober *p = r->prober;
 	const uint32_t rail = (uint32_t)(r - p->rail);
-	unsigned i = 0;
 
 	if (d->cookie != p->cookie || d->host >= p->hosts || d->rail >= (uint32_t)p->rails)
 		return;
-	for (uint64_t step = 1; step < p->hosts && d->rail == rail; step *= 2, i++)
-		if ((d->host + step) % p->hosts == p->mine)
+	for (unsigned i = 0; step(p, i) && d->rail == rail; i++)
+		if (d->host == before(p, i))
 			r->came |= UINT32_C(1) << i;
 	p->heard[d->host][d->rail] |= UINT32_C(1) << rail;
 }
@@ -278,15 +318,20 @@ static void send_to(struct rail_prober *p, int rail, unsigned host, int to, uint
 
 static void send_rails(struct rail_prober *p, uint64_t until_ns)
 {
-	for (uint64_t step = 1; step < p->hosts; step *= 2)
+	for (unsigned i = 0; step(p, i); i++)
 		for (int r = 0; r < p->rails; r++)
-			send_to(p, r, (unsigned)((p->mine + step) % p->hosts), r, until_ns);
+			send_to(p, r, (unsigned)((p->mine + (uint64_t)step(p, i)) % p->hosts), r, until_ns);
+}
+
+static bool is_tried_with(const struct rail_prober *p, unsigned h)
+{
+	return h != p->mine && (p->marked[h] || p->marked[p->mine]);
 }
 
 static void send_pairs(struct rail_prober *p, uint64_t until_ns)
 {
 	for (unsigned h = 0; h < p->hosts; h++)
-		for (int r = 0; r < p->rails && h != p->mine && (h == p->ref || p->mine == p->ref); r++)
+		for (int r = 0; r < p->rails && is_tried_with(p, h); r++)
 			for (int to = 0; to < p->rails; to++)
 				send_to(p, r, h, to, until_ns);
 }
@@ -294,7 +339,7 @@ static void send_pairs(struct rail_prober *p, uint64_t until_ns)
 static bool rails_miss(const struct rail_prober *p)
 {
 	for (int r = 0; r < p->rails; r++)
-		for (uint64_t i = 0; UINT64_C(1) << i < p->hosts; i++)
+		for (unsigned i = 0; step(p, i); i++)
 			if (!(p->rail[r].came >> i & 1))
 				return true;
 	return false;
@@ -309,7 +354,7 @@ static uint32_t unheard(const struct rail_prober *p, unsigned h, int rail)
 static bool pairs_miss(const struct rail_prober *p)
 {
 	for (unsigned h = 0; h < p->hosts; h++)
-		for (int r = 0; r < p->rails && h != p->mine && (h == p->ref || p->mine == p->ref); r++)
+		for (int r = 0; r < p->rails && is_tried_with(p, h); r++)
 			if (unheard(p, h, r))
 				return true;
 	return false;
@@ -323,23 +368,23 @@ static void rails_poll_until(struct rail_prober *p, uint64_t ns)
 	}
 }
 
-bool rail_probe_round(struct rail_prober *p, bool all_pairs, uint64_t most_ns)
+bool rail_probe_round(struct rail_prober *p, uint64_t most_ns)
 {
 	const uint64_t begin_ns = rg_now_ns(), turn_ns = most_ns / PROBE_TIMES;
 
 	for (uint64_t turn = 0; turn < PROBE_TIMES; turn++) {
 		const uint64_t until_ns = begin_ns + turn_ns * (turn + 1);
 
-		/* The reference has room for some datagrams: hosts send one after the other. */
-		if (all_pairs && p->mine != p->ref)
+		/* A host has room for some datagrams: the others send one after the other. */
+		if (p->pairs)
 			rails_poll_until(p, until_ns - turn_ns + turn_ns / 2 * p->mine / p->hosts);
-		if (all_pairs)
+		if (p->pairs)
 			send_pairs(p, begin_ns + most_ns);
 		else
 			send_rails(p, begin_ns + most_ns);
 		do {
 			rails_poll(p);
-			if (!(all_pairs ? pairs_miss(p) : rails_miss(p)))
+			if (!(p->pairs ? pairs_miss(p) : rails_miss(p)))
 				return false;
 			rg_yield();
 		} while (!rg_reached(until_ns, rg_now_ns()));
@@ -347,16 +392,33 @@ bool rail_probe_round(struct rail_prober *p, bool all_pairs, uint64_t most_ns)
 	return true;
 }
 
-void rail_probe_lost(const struct rail_prober *p, uint32_t (*lost)[RAIL_MAX])
+void rail_probe_suspects(const struct rail_prober *p, unsigned char *marked)
 {
-	for (unsigned h = 0; h < p->hosts; h++)
-		for (int r = 0; r < p->rails && h != p->mine; r++) {
-			const uint32_t bits = unheard(p, h, r);
+	for (int r = 0; r < p->rails; r++)
+		for (unsigned i = 0; step(p, i); i++)
+			if (!(p->rail[r].came >> i & 1))
+				marked[before(p, i)] = marked[p->mine] = 1;
+}
 
-			if (p->mine == p->ref)
-				lost[h][r] |= bits;
-			else if (h == p->ref)
-				for (int own = 0; own < p->rails; own++)
-					lost[p->mine][own] |= (bits >> own & 1) << r;
-		}
+void rail_probe_pairs(struct rail_prober *p, const unsigned char *marked)
+{
+	unsigned left = PROBE_MARKED_PAIRS / p->hosts;
+
+	left = left < 1 ? 1 : left > PROBE_MARKED ? PROBE_MARKED : left;
+	p->pairs = true;
+	for (unsigned h = 0; h < p->hosts; h++) {
+		p->marked[h] = left && (marked ? marked[h] : h == p->ref);
+		left -= p->marked[h];
+	}
+}
+
+size_t rail_probe_lost(const struct rail_prober *p, struct rail_loss *lost)
+{
+	size_t count = 0;
+
+	for (unsigned h = 0; h < p->hosts; h++)
+		for (int r = 0; r < p->rails && is_tried_with(p, h); r++)
+			if (unheard(p, h, r))
+				lost[count++] = (struct rail_loss){ h, p->mine, (uint32_t)r, unheard(p, h, r) };
+	return count;
 }

@@ -77,6 +77,8 @@ struct rail_ctx {
 	int local;			/* the rail to this node, after them; or -1 */
 	struct rail_gids *gids;		/* NULL: each rail has one GID here */
 	bool lag;			/* a rail of the job has a LAG at any host */
+	bool narrow;			/* each peer has one rail, and a small share (bounds.c) */
+	uint64_t plan_ranks;		/* plan.h: those of the job, narrow: many at least */
 	unsigned bound;			/* rail of whole messages; see rail_peer_bound */
 	uint32_t near;			/* rails nearest to this process's cores, bits */
 	uint32_t *near_of;		/* the same for every peer, when --bind near */

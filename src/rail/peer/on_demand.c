@@ -209,7 +209,7 @@ int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])
 		.eager = ctx->eager_max,
 		.threshold = ctx->settings.threshold,
 		.index = ctx->cfg.index,
-		.rail_count = (uint32_t)ctx->rail_count,
+		.rail_count = ctx->narrow ? 1 : (uint32_t)ctx->rail_count,
 		.qps = (uint32_t)ctx->settings.qps,
 		.near = ctx->near,
 		.writes_slots = writes_slots(ctx),
@@ -277,11 +277,20 @@ static int address_check(const struct rail_peer *peer, const struct address *a)
 		return rc;
 	rc = rail_terms_check(peer, &terms);
 	/* Endpoint info has the GID for this process, where there are several. */
-	for (int r = 0; r < ctx->rail_count && !rc; r++)
+	for (int k = 0; k < peer->rail_count && !rc; k++) {
+		const int r = peer->rail[k];
+
 		if (!rail_gids_differ(ctx, r))
-			rc = rail_port_check(peer, r, a->rail[r].link_layer, a->rail[r].gid_type,
+			rc = rail_port_check(peer, k, a->rail[r].link_layer, a->rail[r].gid_type,
 					     a->rail[r].subnet);
+	}
 	return rc;
+}
+
+/* The rail of the datagrams, whichever ones the peer has for messages. */
+static int connector_rail(const struct rail_peer *peer)
+{
+	return peer_is_local(peer) ? peer->rail[0] : 0;
 }
 
 int rail_peer_add(struct rail_ctx *ctx, unsigned index,
@@ -306,7 +315,7 @@ int rail_peer_add(struct rail_ctx *ctx, unsigned index,
 	which = peer_is_local(peer) ? CONNECTOR_LOCAL : CONNECTOR_RAILS;
 	peer->demand->connector = ctx->connector[which];
 	peer->demand->to = a.connector[which];
-	rail_gid_there(ctx, peer->rail[0], index, peer->demand->to.gid);
+	rail_gid_there(ctx, connector_rail(peer), index, peer->demand->to.gid);
 	peer->demand->cookie = a.cookie;
 	peer->local_rank = a.local_rank;
 	/* A ring is for a sender that writes a slot in one piece; others send. */
@@ -337,7 +346,7 @@ void rail_on_demand_forget(struct rail_peer *peer)
 
 static const struct vrb_port *port_towards(const struct rail_peer *peer, struct vrb_port *copy)
 {
-	return rail_port_towards(peer->ctx, peer->rail[0], peer->index, copy);
+	return rail_port_towards(peer->ctx, connector_rail(peer), peer->index, copy);
 }
 
 static void info_send(struct rail_peer *peer, bool refused)

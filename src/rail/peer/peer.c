@@ -47,8 +47,8 @@ static void geometry_choose(const struct rail_peer *peer, struct rail_geometry *
 {
 	const struct rail_ctx *ctx = peer->ctx;
 	const struct rail_plan_share share = peer->polled ?
-		rail_plan_ring(ctx->cfg.peer_count, ctx->eager_max, peer->copies) :
-		rail_plan_send(ctx->cfg.peer_count, ctx->eager_max);
+		rail_plan_ring(ctx->plan_ranks, ctx->eager_max, peer->copies) :
+		rail_plan_send(ctx->plan_ranks, ctx->eager_max);
 
 	memset(g, 0, sizeof(*g));
 	g->polled = peer->polled;
@@ -230,7 +230,7 @@ int rail_peer_bound(const struct rail_peer *peer)
 	const struct rail_ctx *ctx = peer->ctx;
 	unsigned further = ctx->settings.bind == RAIL_BIND_RANK && ctx->cfg.index > peer->index;
 
-	if (ctx->cfg.peer_count >= RAIL_PLAN_MANY)
+	if (ctx->plan_ranks >= RAIL_PLAN_MANY)
 		return (int)((ctx->cfg.index + peer->index) % (unsigned)peer->rail_count);
 	return (int)((ctx->bound + further) % (unsigned)peer->rail_count);
 }
@@ -242,7 +242,7 @@ static int peer_sends_on(const struct rail_peer *peer)
 	const int bound = peer->demand ? rail_bound_of(ctx, peer->index, peer->local_rank) : -1;
 	const unsigned further = ctx->settings.bind == RAIL_BIND_RANK && peer->index > ctx->cfg.index;
 
-	if (ctx->cfg.peer_count >= RAIL_PLAN_MANY || peer->rail_count == 1)
+	if (ctx->plan_ranks >= RAIL_PLAN_MANY || peer->rail_count == 1)
 		return rail_peer_bound(peer);
 	return bound < 0 ? -1 : (int)(((unsigned)bound + further) % (unsigned)peer->rail_count);
 }
@@ -367,6 +367,9 @@ static void rails_choose(struct rail_peer *peer)
 	if (ctx->local >= 0 && config_shares_node(&ctx->cfg, peer->index)) {
 		peer->rail_count = 1;
 		peer->rail[0] = (uint8_t)ctx->local;
+	} else if (ctx->narrow) {
+		peer->rail_count = 1;
+		peer->rail[0] = (uint8_t)((ctx->cfg.index + peer->index) % (unsigned)ctx->rail_count);
 	} else {
 		peer->rail_count = ctx->rail_count;
 		for (int k = 0; k < peer->rail_count; k++)

@@ -119,61 +119,31 @@ static bool write_ports(const struct hca_key *k, const uint64_t *of, struct hca_
 	return fits;
 }
 
-/* ---- P_Keys -------------------------------------------------------------- */
+/* ---- Tables of ports ---------------------------------------------------------- */
 
-static int parse_pkey_table(char *text, uint16_t *table, uint8_t *count)
+/* Where a personality has the tables of its ports, and their entries as text. */
+struct table {
+	size_t entries, counts;		/* offsets: [HCA_PORTS_MAX][most], [HCA_PORTS_MAX] */
+	size_t bytes;			/* of an entry */
+	int most;
+	int (*parse)(char *text, void *entry);
+	bool (*write)(const void *entry, struct hca_text *t);
+};
+
+static int parse_pkey(char *text, void *entry)
 {
 	uint64_t value;
-	char *next;
+	int rc = parse_hex(text, 4, &value);
 
-	memset(table, 0, HCA_PKEYS_MAX * sizeof(*table));
-	for (*count = 0; text; text = next, ++*count) {
-		next = split(text, ':');
-		if (*count == HCA_PKEYS_MAX || parse_hex(text, 4, &value))
-			return -EINVAL;
-		table[*count] = (uint16_t)value;
-	}
-	return 0;
+	if (!rc)
+		*(uint16_t *)entry = (uint16_t)value;
+	return rc;
 }
 
-int hca_pkeys_parse(char *text, struct hca_personality *p)
+static bool write_pkey(const void *entry, struct hca_text *t)
 {
-	char *next;
-	int n = 0;
-
-	for (; text; text = next, n++) {
-		next = split(text, '+');
-		if (n == HCA_PORTS_MAX || parse_pkey_table(text, p->pkey[n], &p->pkeys[n]))
-			return -EINVAL;
-	}
-	for (; n < HCA_PORTS_MAX; n++) {
-		memcpy(p->pkey[n], p->pkey[n - 1], sizeof(p->pkey[n]));
-		p->pkeys[n] = p->pkeys[n - 1];
-	}
-	return 0;
+	return hca_append(t, "%04x", *(const uint16_t *)entry);
 }
-
-static bool same_pkeys(const struct hca_personality *p, int a, int b)
-{
-	return p->pkeys[a] == p->pkeys[b] &&
-	       memcmp(p->pkey[a], p->pkey[b], p->pkeys[a] * sizeof(p->pkey[a][0])) == 0;
-}
-
-bool hca_pkeys_format(const struct hca_personality *p, struct hca_text *t)
-{
-	int n = HCA_PORTS_MAX;
-	bool fits = true;
-
-	while (n > 1 && same_pkeys(p, n - 2, n - 1))
-		n--;
-	for (int port = 0; port < n; port++)
-		for (int i = 0; i < p->pkeys[port]; i++)
-			fits &= hca_append(t, "%s%04x", i ? ":" : port ? "+" : "",
-					   p->pkey[port][i]);
-	return fits;
-}
-
-/* ---- GIDs ---------------------------------------------------------------- */
 
 static const char *const gid_kinds[] = {
 	[HCA_GID_GAP] = "gap", [HCA_GID_LL] = "ll", [HCA_GID_IP4] = "ip4",
@@ -183,12 +153,12 @@ static const char *const gid_kinds[] = {
 enum { GID_KINDS = sizeof(gid_kinds) / sizeof(*gid_kinds) };
 
 /* "gap", "ll.v1", "ip4.v2!" */
-static int parse_gid(char *text, struct hca_gid_entry *e)
+static int parse_gid(char *text, void *entry)
 {
+	struct hca_gid_entry *e = entry;
 	char *version = split(text, '.');
 	size_t n = version ? strlen(version) : 0;
 
-	*e = (struct hca_gid_entry){ 0 };
 	if (!version)
 		return strcmp(text, gid_kinds[HCA_GID_GAP]) == 0 ? 0 : -EINVAL;
 	e->fails = n && version[n - 1] == '!';
@@ -203,70 +173,114 @@ static int parse_gid(char *text, struct hca_gid_entry *e)
 	return -EINVAL;
 }
 
-static int parse_gid_table(char *text, struct hca_gid_entry *table, uint8_t *count)
+static bool write_gid(const void *entry, struct hca_text *t)
 {
-	char *next;
+	const struct hca_gid_entry *e = entry;
 
-	memset(table, 0, HCA_GIDS_MAX * sizeof(*table));
-	for (*count = 0; text; text = next, ++*count) {
+	if (e->kind == HCA_GID_GAP)
+		return hca_append(t, "%s", gid_kinds[HCA_GID_GAP]);
+	return hca_append(t, "%s.v%d%s", gid_kinds[e->kind], e->v2 ? 2 : 1, e->fails ? "!" : "");
+}
+
+#define MEMBER(field) offsetof(struct hca_personality, field)
+
+static const struct table pkey_table = {
+	MEMBER(pkey), MEMBER(pkeys), sizeof(uint16_t), HCA_PKEYS_MAX, parse_pkey, write_pkey,
+};
+static const struct table gid_table = {
+	MEMBER(gid), MEMBER(gids), sizeof(struct hca_gid_entry), HCA_GIDS_MAX, parse_gid, write_gid,
+};
+
+/* NULL: the key's values are scalars. */
+static const struct table *table_of(const struct hca_key *k)
+{
+	return k->kind == HCA_KIND_PKEYS ? &pkey_table : k->kind == HCA_KIND_GIDS ? &gid_table : NULL;
+}
+
+static char *entries_of(const struct table *k, struct hca_personality *p, int port)
+{
+	return (char *)p + k->entries + (size_t)(port * k->most) * k->bytes;
+}
+
+static const char *const_entries_of(const struct table *k, const struct hca_personality *p, int port)
+{
+	return (const char *)p + k->entries + (size_t)(port * k->most) * k->bytes;
+}
+
+static uint8_t *counts_of(const struct table *k, struct hca_personality *p)
+{
+	return (uint8_t *)p + k->counts;
+}
+
+static int count_at(const struct table *k, const struct hca_personality *p, int port)
+{
+	return ((const uint8_t *)p + k->counts)[port];
+}
+
+/* "A:B", of one port. */
+static int parse_table(const struct table *k, char *text, struct hca_personality *p, int port)
+{
+	char *entry = entries_of(k, p, port), *next;
+	int n = 0;
+
+	memset(entry, 0, (size_t)k->most * k->bytes);
+	for (; text; text = next, n++, entry += k->bytes) {
 		next = split(text, ':');
-		if (*count == HCA_GIDS_MAX || parse_gid(text, &table[*count]))
+		if (n == k->most || k->parse(text, entry))
 			return -EINVAL;
 	}
+	counts_of(k, p)[port] = (uint8_t)n;
 	return 0;
 }
 
-int hca_gids_parse(char *text, struct hca_personality *p)
+/* "A:B+C:D": port 1, 2, ...; the last one also of all further ports. */
+static int parse_tables(const struct table *k, char *text, struct hca_personality *p)
 {
 	char *next;
 	int n = 0;
 
 	for (; text; text = next, n++) {
 		next = split(text, '+');
-		if (n == HCA_PORTS_MAX || parse_gid_table(text, p->gid[n], &p->gids[n]))
+		if (n == HCA_PORTS_MAX || parse_table(k, text, p, n))
 			return -EINVAL;
 	}
 	for (; n < HCA_PORTS_MAX; n++) {
-		memcpy(p->gid[n], p->gid[n - 1], sizeof(p->gid[n]));
-		p->gids[n] = p->gids[n - 1];
+		memcpy(entries_of(k, p, n), entries_of(k, p, n - 1), (size_t)k->most * k->bytes);
+		counts_of(k, p)[n] = counts_of(k, p)[n - 1];
 	}
 	return 0;
 }
 
-static bool same_gids(const struct hca_personality *p, int a, int b)
+static bool same_table(const struct table *k, const struct hca_personality *p, int port,
+		       const struct hca_personality *q, int other)
 {
-	return p->gids[a] == p->gids[b] &&
-	       memcmp(p->gid[a], p->gid[b], p->gids[a] * sizeof(p->gid[a][0])) == 0;
+	const int count = count_at(k, p, port);
+
+	return count == count_at(k, q, other) &&
+	       !memcmp(const_entries_of(k, p, port), const_entries_of(k, q, other), (size_t)count * k->bytes);
 }
 
-static bool write_gid(const struct hca_gid_entry *e, struct hca_text *t)
-{
-	if (e->kind == HCA_GID_GAP)
-		return hca_append(t, "%s", gid_kinds[HCA_GID_GAP]);
-	return hca_append(t, "%s.v%d%s", gid_kinds[e->kind], e->v2 ? 2 : 1, e->fails ? "!" : "");
-}
-
-bool hca_gids_format(const struct hca_personality *p, struct hca_text *t)
+static bool write_tables(const struct table *k, const struct hca_personality *p, struct hca_text *t)
 {
 	int n = HCA_PORTS_MAX;
 	bool fits = true;
 
-	while (n > 1 && same_gids(p, n - 2, n - 1))
+	while (n > 1 && same_table(k, p, n - 2, p, n - 1))
 		n--;
 	for (int port = 0; port < n; port++)
-		for (int i = 0; i < p->gids[port]; i++) {
+		for (int i = 0; i < count_at(k, p, port); i++) {
 			fits &= hca_append(t, "%s", i ? ":" : port ? "+" : "");
-			fits &= write_gid(&p->gid[port][i], t);
+			fits &= k->write(const_entries_of(k, p, port) + (size_t)i * k->bytes, t);
 		}
 	return fits;
 }
 
-void hca_tables_standard(struct hca_personality *p)
+static void tables_standard(struct hca_personality *p)
 {
-	char key[] = "ffff", gids[] = "ll.v2:ip4.v2";
+	char pkeys[] = "ffff", gids[] = "ll.v2:ip4.v2";
 
-	hca_pkeys_parse(key, p);
-	hca_gids_parse(gids, p);
+	parse_tables(&pkey_table, pkeys, p);
+	parse_tables(&gid_table, gids, p);
 }
 
 /* ---- Traits -------------------------------------------------------------- */
@@ -274,11 +288,6 @@ void hca_tables_standard(struct hca_personality *p)
 static bool is_trait(const struct hca_key *k)
 {
 	return k->scope != HCA_OF_FABRIC && k->kind != HCA_KIND_LIKE;
-}
-
-static bool is_scalar(const struct hca_key *k)
-{
-	return k->kind != HCA_KIND_PKEYS && k->kind != HCA_KIND_GIDS;
 }
 
 static void standard(struct hca_personality *p)
@@ -289,11 +298,11 @@ static void standard(struct hca_personality *p)
 	for (i = 0; i < hca_key_count; i++) {
 		const struct hca_key *k = &hca_keys[i];
 
-		for (port = 0; is_trait(k) && is_scalar(k) &&
+		for (port = 0; is_trait(k) && !table_of(k) &&
 			       port < (k->scope == HCA_OF_PORT ? HCA_PORTS_MAX : 1); port++)
 			field_of(k, p)[port] = k->standard;
 	}
-	hca_tables_standard(p);
+	tables_standard(p);
 }
 
 void hca_traits_standard(struct hca_spec *spec)
@@ -304,10 +313,8 @@ void hca_traits_standard(struct hca_spec *spec)
 
 int hca_trait_parse_node(const struct hca_key *k, char *text, struct hca_personality *p)
 {
-	if (k->kind == HCA_KIND_PKEYS)
-		return hca_pkeys_parse(text, p);
-	if (k->kind == HCA_KIND_GIDS)
-		return hca_gids_parse(text, p);
+	if (table_of(k))
+		return parse_tables(table_of(k), text, p);
 	return k->scope == HCA_OF_PORT ? parse_ports(k, text, field_of(k, p))
 				       : parse_scalar(k, text, field_of(k, p));
 }
@@ -334,14 +341,13 @@ int hca_trait_parse(const struct hca_key *k, char *text, struct hca_spec *spec)
 static bool same(const struct hca_key *k, const struct hca_personality *a,
 		 const struct hca_personality *b)
 {
-	if (k->kind == HCA_KIND_PKEYS)
-		return memcmp(a->pkey, b->pkey, sizeof(a->pkey)) == 0 &&
-		       memcmp(a->pkeys, b->pkeys, sizeof(a->pkeys)) == 0;
-	if (k->kind == HCA_KIND_GIDS)
-		return memcmp(a->gid, b->gid, sizeof(a->gid)) == 0 &&
-		       memcmp(a->gids, b->gids, sizeof(a->gids)) == 0;
-	return memcmp(value_of(k, a), value_of(k, b),
-		      (k->scope == HCA_OF_PORT ? HCA_PORTS_MAX : 1) * sizeof(uint64_t)) == 0;
+	const struct table *table = table_of(k);
+	bool is = true;
+
+	for (int port = 0; table && port < HCA_PORTS_MAX; port++)
+		is &= same_table(table, a, port, b, port);
+	return table ? is : memcmp(value_of(k, a), value_of(k, b),
+				   (k->scope == HCA_OF_PORT ? HCA_PORTS_MAX : 1) * sizeof(uint64_t)) == 0;
 }
 
 bool hca_trait_is_standard(const struct hca_key *k, const struct hca_spec *spec)
@@ -364,11 +370,9 @@ bool hca_trait_fits(const struct hca_key *k, const struct hca_spec *spec)
 	for (int n = 0; k->scope == HCA_OF_PORT && n < HCA_PERSONALITIES; n++)
 		for (int port = last + 1; port < HCA_PORTS_MAX; port++) {
 			const struct hca_personality *p = &spec->personality[n];
-			bool fits = k->kind == HCA_KIND_PKEYS ? same_pkeys(p, last, port) :
-				    k->kind == HCA_KIND_GIDS ? same_gids(p, last, port) :
-				    value_of(k, p)[last] == value_of(k, p)[port];
 
-			if (!fits)
+			if (table_of(k) ? !same_table(table_of(k), p, last, p, port) :
+					  value_of(k, p)[last] != value_of(k, p)[port])
 				return false;
 		}
 	return true;
@@ -377,10 +381,8 @@ bool hca_trait_fits(const struct hca_key *k, const struct hca_spec *spec)
 static bool write_node(const struct hca_key *k, const struct hca_personality *p,
 		       struct hca_text *t)
 {
-	if (k->kind == HCA_KIND_PKEYS)
-		return hca_pkeys_format(p, t);
-	if (k->kind == HCA_KIND_GIDS)
-		return hca_gids_format(p, t);
+	if (table_of(k))
+		return write_tables(table_of(k), p, t);
 	return k->scope == HCA_OF_PORT ? write_ports(k, value_of(k, p), t)
 				       : write_scalar(k, *value_of(k, p), t);
 }

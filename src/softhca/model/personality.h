@@ -15,8 +15,6 @@
 
 #include "softhca/base/layout.h"
 
-struct hca_text;
-
 enum {
 	HCA_PERSONALITIES = 4,		/* of nodes 0, 1, 2; of all others */
 	HCA_PKEYS_MAX = 8,
@@ -58,15 +56,6 @@ struct hca_personality {
 	struct hca_gid_entry gid[HCA_PORTS_MAX][HCA_GIDS_MAX];	/* Ethernet */
 	uint8_t gids[HCA_PORTS_MAX];
 };
-
-/* Tables of ports, of personality `p`: 0 or -EINVAL; `text` is changed. */
-int hca_pkeys_parse(char *text, struct hca_personality *p);
-int hca_gids_parse(char *text, struct hca_personality *p);
-/* False: the text did not fit. */
-bool hca_pkeys_format(const struct hca_personality *p, struct hca_text *t);
-bool hca_gids_format(const struct hca_personality *p, struct hca_text *t);
-/* The tables without a key. */
-void hca_tables_standard(struct hca_personality *p);
 
 /* ---- Sets of like= (like.c) ----------------------------------------------- */
 
