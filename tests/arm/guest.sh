@@ -27,16 +27,23 @@ for test do
 	esac
 done
 # All in one call: make alone takes a quarter of a minute here.  It finds nothing to build.  A pattern
-# is not for all, as units have cases of their own.
+# is not for all, as units have cases of their own.  Results are told as they come, a failure with the
+# test's log, so that an end at the machine's limit shows what ran until then.
 check() {
-	make -k check-TESTS "$@" >/tmp/out 2>&1
-	[ $? -eq 0 ] || { failed=1 && tail -n 300 test-suite.log /tmp/out; }
-	grep '^\(PASS\|FAIL\|SKIP\|ERROR\):' /tmp/out
+	make -k "$@" check-TESTS 2>&1 | tee /tmp/out | while read -r result test rest; do
+		case $result in
+		PASS: | SKIP:) echo "$result $test, $(sed -n 's/^seconds: \(.*\)/\1 s/p' "$test.log" | tail -n 1)" ;;
+		FAIL: | ERROR:) echo "$result $test" && cat "$test.log" ;;
+		esac
+	done
+	grep -q '^# TOTAL' /tmp/out && ! grep -q '^\(FAIL\|ERROR\):' /tmp/out && return
+	failed=1
+	tail -n 20 /tmp/out
 }
 [ -z "$programs" ] || RG_CASE=$programs check TESTS=tests/bench/each.sh
 case $tests in
 '') ;;
-' all') check ;;
+' all') check -j3 ;;
 *) check TESTS="${tests# }" ;;
 esac
 exit $failed
