@@ -30,7 +30,7 @@ done
 # is not for all, as units have cases of their own.  Results are told as they come, a failure with the
 # test's log, so that an end at the machine's limit shows what ran until then.
 check() {
-	make -k "$@" check-TESTS 2>&1 | tee /tmp/out | while read -r result test rest; do
+	make -k -j3 "$@" check-TESTS 2>&1 | tee /tmp/out | while read -r result test rest; do
 		case $result in
 		PASS: | SKIP:) echo "$result $test, $(sed -n 's/^seconds: \(.*\)/\1 s/p' "$test.log" | tail -n 1)" ;;
 		FAIL: | ERROR:) echo "$result $test" && cat "$test.log" ;;
@@ -43,7 +43,7 @@ check() {
 [ -z "$programs" ] || RG_CASE=$programs check TESTS=tests/bench/each.sh
 case $tests in
 '') ;;
-' all') check -j3 ;;
+' all') check ;;
 *) check TESTS="${tests# }" ;;
 esac
 exit $failed
