@@ -258,12 +258,13 @@ static void rail_add(struct trial *t, unsigned ref, unsigned p, uint8_t (*at)[CH
 /* Port p of the reference is without a port of host h: is that since what it sends there is lost? */
 static void leave_alone(struct trial *t, unsigned ref, unsigned p, unsigned h)
 {
-	leave(t->c, ref, p, CHOICE_ALONE, h);
-	for (unsigned q = t->c->host[h]->count; q-- > 0;)
-		if (is_in(t, h, q) && port_at(t, h, q)->lost >> p & 1) {
-			leave(t->c, ref, p, CHOICE_LOST, h);
-			t->c->left[ref][p].other = (uint8_t)q;
-		}
+	uint32_t lost = 0;
+
+	for (unsigned q = 0; q < t->c->host[h]->count; q++)
+		if (is_in(t, h, q))
+			lost |= (port_at(t, h, q)->lost >> p & 1) << q;
+	leave(t->c, ref, p, lost ? CHOICE_LOST : CHOICE_ALONE, h);
+	t->c->left[ref][p].other = lost ? (uint8_t)choice_nearest(port_at(t, ref, p), t->c->host[h], lost) : 0;
 }
 
 /* The same of a port of another host; one that is met is a rail's later. */
@@ -272,7 +273,7 @@ static void leave_unmet(struct trial *t, unsigned ref, unsigned h, unsigned q)
 	const uint32_t lost = port_at(t, h, q)->lost;
 
 	leave(t->c, h, q, lost ? CHOICE_LOST : CHOICE_ALONE, ref);
-	t->c->left[h][q].other = lost ? (uint8_t)__builtin_ctz(lost) : 0;
+	t->c->left[h][q].other = lost ? (uint8_t)choice_nearest(port_at(t, h, q), t->c->host[ref], lost) : 0;
 }
 
 /* The ports of the reference that a port of each host meets. */

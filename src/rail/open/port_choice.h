@@ -108,6 +108,8 @@ int choice_relation(const struct choice_port *a, const struct choice_port *b);
  */
 void choice_match(const struct choice *c, const uint32_t *set, unsigned ref, unsigned h,
 		  uint8_t at[CHOICE_PORTS]);
+/* The port of host h, of those in set, that port would meet first; at least one is in set. */
+unsigned choice_nearest(const struct choice_port *port, const struct choice_host *h, uint32_t set);
 /*
  * A GID for each end of a rail, one for all others, or as pairwise says one for each other end; false,
  * with the host that has none.
