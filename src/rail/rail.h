@@ -217,7 +217,7 @@ struct rail_prober *rail_probe_open(const struct rail_settings *set, const struc
 bool rail_probe_start(struct rail_prober *prober, const unsigned char *addresses);
 bool rail_probe_round(struct rail_prober *prober, bool all_pairs, uint64_t most_ns);
 /* lost[host][rail]: bits of rails.  Those of all hosts, added by OR, are for rail_hosts_lose. */
-void rail_probe_lost(const struct rail_prober *prober, uint32_t (*lost)[RAIL_MAX]);
+void rail_probe_lost(struct rail_prober *prober, uint32_t (*lost)[RAIL_MAX]);
 void rail_probe_close(struct rail_prober *prober);
 /* The next choice pairs no ports of a loss.  False: the choice knows all of them. */
 bool rail_hosts_lose(struct rail_hosts *hosts, const uint32_t (*lost)[RAIL_MAX]);

@@ -145,7 +145,7 @@ static bool is_missing(struct rail_prober *prober, bool all_pairs, const uint64_
 }
 
 /* Ports that the hosts' probes have found lost are marked; true: some were not marked before. */
-static bool losses_add(const struct rail_prober *prober, struct rail_hosts *hosts, unsigned count)
+static bool losses_add(struct rail_prober *prober, struct rail_hosts *hosts, unsigned count)
 {
 	uint32_t (*mine)[RAIL_MAX] = calloc(2 * (size_t)count, sizeof(*mine));
 	uint32_t (*all)[RAIL_MAX] = mine ? mine + count : NULL;

@@ -27,6 +27,8 @@ enum {
 	PROBE_STRIDE = VRB_GRH_BYTES + 24,
 	PROBE_TIMES = 4,		/* in a round */
 	PROBE_BATCH = 16,
+	PROBE_UNKNOWN = 8,		/* address handles that fail; then none to unlike rails */
+	PROBE_SENT_NS = 20000000,
 };
 
 /* A host, as the others need it. */
@@ -64,8 +66,12 @@ struct rail_prober {
 	struct probe_address *address;	/* [hosts] */
 	/* Rails of this host that a host's rail has reached, where one of both is the reference. */
 	uint32_t (*heard)[RAIL_MAX];	/* [hosts] */
-	/* Rails of a host, of which a rail of this host has no address handle: to ask again may take a second. */
+	/*
+	 * Rails of a host to which a rail of this host has no address handle.  Each took a second, where
+	 * the kernel asks in vain for a hardware address.
+	 */
 	uint32_t (*unknown)[RAIL_MAX];	/* [hosts] */
+	unsigned unknowns;
 };
 
 /* ---- Queue pairs ----------------------------------------------------------- */
@@ -261,16 +267,19 @@ static void send_to(struct rail_prober *p, int rail, unsigned host, int to, uint
 	struct datagram d = { p->address[host].cookie, p->mine, (uint32_t)rail };
 	struct ibv_ah *ah;
 
-	if (p->unknown[host][rail] >> to & 1)
+	if (p->unknown[host][rail] >> to & 1 || (rail != to && p->unknowns >= PROBE_UNKNOWN))
 		return;
 	if (vrb_ud_way(r->adapter, r->port, address, &ah)) {
 		p->unknown[host][rail] |= UINT32_C(1) << to;
+		p->unknowns++;
 		return;
 	}
 	memcpy(at, &d, sizeof(d));
 	if (!vrb_ud_send(&r->ud, ah, address->qpn, PROBE_RECEIVES, at, sizeof(d), r->mr->lkey))
 		r->out++;
-	/* The buffer and the address handle are the next one's. */
+	/* The buffer and the address handle are the next one's, also when the round is over. */
+	if (rg_reached(until_ns, rg_now_ns() + PROBE_SENT_NS))
+		until_ns = rg_now_ns() + PROBE_SENT_NS;
 	while (r->out && !rg_reached(until_ns, rg_now_ns()))
 		rails_poll(p);
 	ibv_destroy_ah(ah);
@@ -283,12 +292,36 @@ static void send_rails(struct rail_prober *p, uint64_t until_ns)
 			send_to(p, r, (unsigned)((p->mine + step) % p->hosts), r, until_ns);
 }
 
-static void send_pairs(struct rail_prober *p, uint64_t until_ns)
+/* Nothing has come from a rail of host h to these rails of this host. */
+static uint32_t unheard(const struct rail_prober *p, unsigned h, int rail)
 {
-	for (unsigned h = 0; h < p->hosts; h++)
-		for (int r = 0; r < p->rails && h != p->mine && (h == p->ref || p->mine == p->ref); r++)
-			for (int to = 0; to < p->rails; to++)
-				send_to(p, r, h, to, until_ns);
+	return ~p->heard[h][rail] & ((UINT32_C(1) << p->rails) - 1);
+}
+
+static bool rail_misses(const struct rail_prober *p, unsigned h)
+{
+	for (int r = 0; r < p->rails; r++)
+		if (unheard(p, h, r) >> r & 1)
+			return true;
+	return false;
+}
+
+enum pass { PASS_RAILS, PASS_MISSING, PASS_OTHERS, PASSES };
+
+static bool is_of_pass(const struct rail_prober *p, enum pass pass, unsigned h, int rail, int to)
+{
+	return rail == to ? pass == PASS_RAILS : pass == (rail_misses(p, h) ? PASS_MISSING : PASS_OTHERS);
+}
+
+/* Each rail by itself; a turn later also unlike ones, first with hosts from which a rail is missing. */
+static void send_pairs(struct rail_prober *p, uint64_t turn, uint64_t until_ns)
+{
+	for (enum pass pass = 0; pass < (turn ? PASSES : PASS_MISSING); pass++)
+		for (unsigned h = 0; h < p->hosts; h++)
+			for (int r = 0; r < p->rails && h != p->mine && (h == p->ref || p->mine == p->ref); r++)
+				for (int to = 0; to < p->rails; to++)
+					if (is_of_pass(p, pass, h, r, to))
+						send_to(p, r, h, to, until_ns);
 }
 
 static bool rails_miss(const struct rail_prober *p)
@@ -298,12 +331,6 @@ static bool rails_miss(const struct rail_prober *p)
 			if (!(p->rail[r].came >> i & 1))
 				return true;
 	return false;
-}
-
-/* Nothing has come from a rail of host h to these rails of this host. */
-static uint32_t unheard(const struct rail_prober *p, unsigned h, int rail)
-{
-	return ~p->heard[h][rail] & ((UINT32_C(1) << p->rails) - 1);
 }
 
 static bool pairs_miss(const struct rail_prober *p)
@@ -334,7 +361,7 @@ bool rail_probe_round(struct rail_prober *p, bool all_pairs, uint64_t most_ns)
 		if (all_pairs && p->mine != p->ref)
 			rails_poll_until(p, until_ns - turn_ns + turn_ns / 2 * p->mine / p->hosts);
 		if (all_pairs)
-			send_pairs(p, begin_ns + most_ns);
+			send_pairs(p, turn, begin_ns + most_ns);
 		else
 			send_rails(p, begin_ns + most_ns);
 		do {
@@ -347,8 +374,9 @@ bool rail_probe_round(struct rail_prober *p, bool all_pairs, uint64_t most_ns)
 	return true;
 }
 
-void rail_probe_lost(const struct rail_prober *p, uint32_t (*lost)[RAIL_MAX])
+void rail_probe_lost(struct rail_prober *p, uint32_t (*lost)[RAIL_MAX])
 {
+	rails_poll(p);		/* of hosts that had to wait for address handles */
 	for (unsigned h = 0; h < p->hosts; h++)
 		for (int r = 0; r < p->rails && h != p->mine; r++) {
 			const uint32_t bits = unheard(p, h, r);
