@@ -15,9 +15,10 @@ machine=aarch64-linux-gnu
 script() {
 	printf '#!/bin/sh\n%s\n' "$2" >"bin/$1" && chmod +x "bin/$1"
 }
-# The host's own compilers of other languages are of no use: theirs, or none.
+# The host's own compilers of other languages are of no use: theirs, or none.  Without bin in PATH, where
+# ccache would find this script as the compiler.
 for compiler in gcc g++ gfortran; do
-	path=$(command -v $machine-$compiler) && script $machine-$compiler "exec $path --sysroot='$root' \"\$@\""
+	path=$(command -v $machine-$compiler) && script $machine-$compiler "PATH='$PATH' exec $path --sysroot='$root' \"\$@\""
 done
 ac_cv_prog_CXX=$([ ! -e bin/$machine-g++ ] || echo $machine-g++)
 ac_cv_prog_FC=$([ ! -e bin/$machine-gfortran ] || echo $machine-gfortran)

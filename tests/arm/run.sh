@@ -64,10 +64,11 @@ job() {
 	mpi=${1##*/} mpi=${mpi%-*}
 	prepare && kernel_of "$1" || return
 	sh "$top/tests/arm/cross.sh" "$root" "$top/build-arm-$mpi" "$mpi" || return
+	# The machine has no other directory of this one.
 	# shellcheck disable=SC2086
-	"$top/tests/cluster/vcluster" --timeout "${ARM_SECONDS:-$([ -n "${RG_LONG-}" ] && echo 86400 || echo 3600)}" \
+	(cd "$top" && exec tests/cluster/vcluster --timeout "${ARM_SECONDS:-$([ -n "${RG_LONG-}" ] && echo 86400 || echo 3600)}" \
 		--arm64 "$root" "$kernel" "$top" -- env srcdir="$top" ${RG_SEED:+"RG_SEED=$RG_SEED"} \
-		sh "$top/tests/arm/guest.sh" "$top/build-arm-$mpi" ${ARM_TESTS:-$share}
+		sh "$top/tests/arm/guest.sh" "$top/build-arm-$mpi" ${ARM_TESTS:-$share})
 }
 
 for job in $chosen; do

@@ -13,7 +13,7 @@ here=tests/cluster all=$here/all.log
 srcdir=$(cd "$srcdir" && pwd) || exit 99
 mkdir -p $here tests/hw
 all_jobs="yama conformance pyverbs beside topo loopback programs memory shaped wan suites collectives bad-input
-	down wire four"
+	down probe wire four"
 mpich_jobs="programs memory suites"
 # Of all, about half by RG_SEED: what a change of verbs breaks first is in both halves.
 turn=$((${RG_SEED:-1} % 6)) drawn=${CLUSTER_DRAWN-}

@@ -208,6 +208,22 @@ static void test_lost(void **state)
 	assert_non_null(strstr(choice.why, "mlx5_0:1 of node0: nothing passes between"));
 }
 
+/* Of several ports to which nothing passes the line names the one that is of the same network. */
+static void test_lost_nearest(void **state)
+{
+	(void)state;
+	begin();
+	for (unsigned h = 0; h < 2; h++) {
+		eth_add(h, GB, h ? "::ffff:10.0.1.2" : "::ffff:10.0.1.1", 120);
+		eth_add(h, GB, h ? "::ffff:10.0.2.2" : "::ffff:10.0.2.1", 120);
+	}
+	lose(1, 0, 0, 1 << 1);
+	lose(1, 1, 0, 3);
+	is_rails(2, 1);
+	says("mlx5_1:1 of node0 and another port are left out: nothing passes between mlx5_1:1 (LID 0, GID "
+	     "::ffff:10.0.2.1) and mlx5_1:1 (LID 0, GID ::ffff:10.0.2.2) of node1: check cables");
+}
+
 static void like_hosts(unsigned hosts, unsigned ports)
 {
 	begin();
@@ -704,7 +720,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_eight_and_four), cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_lost_between), cmocka_unit_test(test_lost_both),
+		cmocka_unit_test(test_lost_nearest), cmocka_unit_test(test_lost_between),
+		cmocka_unit_test(test_lost_both),
 		cmocka_unit_test(test_lost_reference), cmocka_unit_test(test_lost_drawn),
 		cmocka_unit_test(test_lost_halves), cmocka_unit_test(test_lost_set),
 		cmocka_unit_test(test_cards),

@@ -264,6 +264,12 @@ static void leave_lost(struct choice *c, unsigned h, unsigned p, const struct ch
 	c->left[h][p].pair = *pair;
 }
 
+/* Of a host's ports in lost, the one that port p of host h would meet first. */
+static uint8_t nearest(struct trial *t, unsigned h, unsigned p, unsigned to, uint32_t lost)
+{
+	return (uint8_t)choice_nearest(port_at(t, h, p), t->c->host[to], lost);
+}
+
 /* Port p of the reference is without a port of host h: is that since what it sends there is lost? */
 static void leave_alone(struct trial *t, unsigned ref, unsigned p, unsigned h)
 {
@@ -271,7 +277,7 @@ static void leave_alone(struct trial *t, unsigned ref, unsigned p, unsigned h)
 
 	leave(t->c, ref, p, CHOICE_ALONE, h);
 	if (lost)
-		leave_lost(t->c, ref, p, &(struct choice_pair){ ref, h, (uint8_t)p, (uint8_t)__builtin_ctz(lost) });
+		leave_lost(t->c, ref, p, &(struct choice_pair){ ref, h, (uint8_t)p, nearest(t, ref, p, h, lost) });
 }
 
 /* The same of a port of another host; one that is met is a rail's later. */
@@ -281,7 +287,7 @@ static void leave_unmet(struct trial *t, unsigned ref, unsigned h, unsigned q)
 
 	leave(t->c, h, q, CHOICE_ALONE, ref);
 	if (lost)
-		leave_lost(t->c, h, q, &(struct choice_pair){ h, ref, (uint8_t)q, (uint8_t)__builtin_ctz(lost) });
+		leave_lost(t->c, h, q, &(struct choice_pair){ h, ref, (uint8_t)q, nearest(t, h, q, ref, lost) });
 }
 
 /* The ports of the reference that a port of each host meets. */

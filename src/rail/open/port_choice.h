@@ -134,6 +134,8 @@ int choice_relation(const struct choice_port *a, const struct choice_port *b);
  */
 void choice_match(const struct choice *c, const uint32_t *set, unsigned ref, unsigned h,
 		  uint8_t at[CHOICE_PORTS]);
+/* The port of host h, of those in set, that port would meet first; at least one is in set. */
+unsigned choice_nearest(const struct choice_port *port, const struct choice_host *h, uint32_t set);
 /*
  * The same of all hosts with losses at once: at[h] of those changes, so that nothing is lost between any
  * two ports of a rail.  met: the rails that choice_match has found, as ports of ref, become those that

@@ -13,6 +13,15 @@ static bool pairs(const struct choice_port *a, const struct choice_port *b, int 
 	return choice_relation(a, b) >= (pass < 2 ? 2 : 1) && (pass % 2 || place);
 }
 
+unsigned choice_nearest(const struct choice_port *port, const struct choice_host *h, uint32_t set)
+{
+	for (int pass = 0; pass < 4; pass++)
+		for (unsigned p = 0; p < h->count; p++)
+			if (set >> p & 1 && pairs(port, &h->port[p], pass))
+				return p;
+	return (unsigned)__builtin_ctz(set);
+}
+
 /* Ports of the reference, and those of host h that they meet; of[q]: the other way round. */
 struct match {
 	const struct choice_host *ref, *h;

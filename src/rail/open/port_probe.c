@@ -32,6 +32,8 @@ enum {
 	PROBE_MARKED = 64,		/* hosts whose ports are tried with all others' */
 	PROBE_MARKED_PAIRS = 64 * 1024,	/* such hosts x all */
 	PROBE_BATCH = 16,
+	PROBE_UNKNOWN = 8,		/* address handles that fail; then none to unlike rails */
+	PROBE_SENT_NS = 20000000,
 };
 
 /* A host, as the others need it. */
@@ -71,8 +73,12 @@ struct rail_prober {
 	unsigned char *marked;		/* [hosts]: with these */
 	/* Rails of this host that a host's rail has reached. */
 	uint32_t (*heard)[RAIL_MAX];	/* [hosts] */
-	/* Rails of a host, of which a rail of this host has no address handle: to ask again may take a second. */
+	/*
+	 * Rails of a host to which a rail of this host has no address handle.  Each took a second, where
+	 * the kernel asks in vain for a hardware address.
+	 */
 	uint32_t (*unknown)[RAIL_MAX];	/* [hosts] */
+	unsigned unknowns;
 };
 
 /* ---- Queue pairs ----------------------------------------------------------- */
@@ -301,16 +307,19 @@ static void send_to(struct rail_prober *p, int rail, unsigned host, int to, uint
 	struct datagram d = { p->address[host].cookie, p->mine, (uint32_t)rail };
 	struct ibv_ah *ah;
 
-	if (p->unknown[host][rail] >> to & 1)
+	if (p->unknown[host][rail] >> to & 1 || (rail != to && p->unknowns >= PROBE_UNKNOWN))
 		return;
 	if (vrb_ud_way(r->adapter, r->port, address, &ah)) {
 		p->unknown[host][rail] |= UINT32_C(1) << to;
+		p->unknowns++;
 		return;
 	}
 	memcpy(at, &d, sizeof(d));
 	if (!vrb_ud_send(&r->ud, ah, address->qpn, PROBE_RECEIVES, at, sizeof(d), r->mr->lkey))
 		r->out++;
-	/* The buffer and the address handle are the next one's. */
+	/* The buffer and the address handle are the next one's, also when the round is over. */
+	if (rg_reached(until_ns, rg_now_ns() + PROBE_SENT_NS))
+		until_ns = rg_now_ns() + PROBE_SENT_NS;
 	while (r->out && !rg_reached(until_ns, rg_now_ns()))
 		rails_poll(p);
 	ibv_destroy_ah(ah);
@@ -328,12 +337,36 @@ static bool is_tried_with(const struct rail_prober *p, unsigned h)
 	return h != p->mine && (p->marked[h] || p->marked[p->mine]);
 }
 
-static void send_pairs(struct rail_prober *p, uint64_t until_ns)
+/* Nothing has come from a rail of host h to these rails of this host. */
+static uint32_t unheard(const struct rail_prober *p, unsigned h, int rail)
 {
-	for (unsigned h = 0; h < p->hosts; h++)
-		for (int r = 0; r < p->rails && is_tried_with(p, h); r++)
-			for (int to = 0; to < p->rails; to++)
-				send_to(p, r, h, to, until_ns);
+	return ~p->heard[h][rail] & ((UINT32_C(1) << p->rails) - 1);
+}
+
+static bool rail_misses(const struct rail_prober *p, unsigned h)
+{
+	for (int r = 0; r < p->rails; r++)
+		if (unheard(p, h, r) >> r & 1)
+			return true;
+	return false;
+}
+
+enum pass { PASS_RAILS, PASS_MISSING, PASS_OTHERS, PASSES };
+
+static bool is_of_pass(const struct rail_prober *p, enum pass pass, unsigned h, int rail, int to)
+{
+	return rail == to ? pass == PASS_RAILS : pass == (rail_misses(p, h) ? PASS_MISSING : PASS_OTHERS);
+}
+
+/* Each rail by itself; a turn later also unlike ones, first with hosts from which a rail is missing. */
+static void send_pairs(struct rail_prober *p, uint64_t turn, uint64_t until_ns)
+{
+	for (enum pass pass = 0; pass < (turn ? PASSES : PASS_MISSING); pass++)
+		for (unsigned h = 0; h < p->hosts; h++)
+			for (int r = 0; r < p->rails && is_tried_with(p, h); r++)
+				for (int to = 0; to < p->rails; to++)
+					if (is_of_pass(p, pass, h, r, to))
+						send_to(p, r, h, to, until_ns);
 }
 
 static bool rails_miss(const struct rail_prober *p)
@@ -343,12 +376,6 @@ static bool rails_miss(const struct rail_prober *p)
 			if (!(p->rail[r].came >> i & 1))
 				return true;
 	return false;
-}
-
-/* Nothing has come from a rail of host h to these rails of this host. */
-static uint32_t unheard(const struct rail_prober *p, unsigned h, int rail)
-{
-	return ~p->heard[h][rail] & ((UINT32_C(1) << p->rails) - 1);
 }
 
 static bool pairs_miss(const struct rail_prober *p)
@@ -379,7 +406,7 @@ bool rail_probe_round(struct rail_prober *p, uint64_t most_ns)
 		if (p->pairs)
 			rails_poll_until(p, until_ns - turn_ns + turn_ns / 2 * p->mine / p->hosts);
 		if (p->pairs)
-			send_pairs(p, begin_ns + most_ns);
+			send_pairs(p, turn, begin_ns + most_ns);
 		else
 			send_rails(p, begin_ns + most_ns);
 		do {
@@ -412,10 +439,11 @@ void rail_probe_pairs(struct rail_prober *p, const unsigned char *marked)
 	}
 }
 
-size_t rail_probe_lost(const struct rail_prober *p, struct rail_loss *lost)
+size_t rail_probe_lost(struct rail_prober *p, struct rail_loss *lost)
 {
 	size_t count = 0;
 
+	rails_poll(p);		/* of hosts that had to wait for address handles */
 	for (unsigned h = 0; h < p->hosts; h++)
 		for (int r = 0; r < p->rails && is_tried_with(p, h); r++)
 			if (unheard(p, h, r))
