@@ -12,12 +12,13 @@ enum {
 	IDLE_PASSES = 4096,	/* without a byte, before a queue pair is left to epoll */
 	ACK_PASSES = 2,		/* until an acknowledgement leaves alone: a reply may carry it */
 	LATE_PASSES = 64,	/* the same, when no completion waits for it */
+	REPLY_PASSES = 16,	/* the same, when a program takes the message and replies, perhaps */
 	LONG = 16384,		/* compared with which an acknowledgement costs little: it leaves ... */
 	PAUSE = 8,		/* ... at once after so many passes without a byte: none follows */
 	DIRECT = 4,		/* so many active streams are read without asking epoll */
 	BUSY_PASSES = 3,	/* without a byte, before others need not make room for it */
 	REST_NS = 10000,	/* after a read that found less ... */
-	REST_BYTES = 1 << 17,	/* ... than this, which is to come */
+	REST_BYTES = 1 << 19,	/* ... than this, which is to come */
 };
 
 /* ---- Active queue pairs -------------------------------------------------- */
@@ -63,9 +64,13 @@ void hca_wire_owe(struct hca_wire_qp *w)
 
 static unsigned ack_passes(const struct hca_wire_arriving *in)
 {
-	if (!(in->first.flags & HCA_FRAME_AWAITED))
+	const struct hca_frame *f = &in->first;
+
+	if (!(f->flags & HCA_FRAME_AWAITED))
 		return LATE_PASSES;
-	return in->first.total >= LONG && in->pause >= PAUSE ? 0 : ACK_PASSES;
+	if (f->total < LONG || in->pause < PAUSE)
+		return ACK_PASSES;
+	return f->kind == HCA_FRAME_SEND && f->total < REST_BYTES ? REPLY_PASSES : 0;
 }
 
 void hca_wire_owe_ack(struct hca_wire_qp *w, const struct hca_wire_arriving *in)
