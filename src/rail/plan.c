@@ -55,9 +55,10 @@ struct rail_plan_share rail_plan_ring(uint64_t ranks, uint64_t eager, bool copie
 
 struct rail_plan_share rail_plan_send(uint64_t ranks, uint64_t eager)
 {
-	uint32_t slots = SEND_SLOTS;
+	const uint32_t part = eager > RAIL_EAGER_ROW_BYTES ? 2 : 1;	/* of the same memory */
+	uint32_t slots = SEND_SLOTS / part;
 
-	while (slots > SEND_SLOTS_LEAST && slots * ranks > SEND_SLOTS_ALL)
+	while (slots > SEND_SLOTS_LEAST && slots * ranks > SEND_SLOTS_ALL / part)
 		slots /= 2;
 	return (struct rail_plan_share){
 		.slots = slots,

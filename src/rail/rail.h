@@ -431,7 +431,8 @@ void rail_unkeep(struct rail_ctx *ctx, const void *addr, size_t bytes);	/* bytes
  * peers lanes are deeper: SEND lanes of up to 128 buffers, while all have at most 16,384
  * (and at least 16 each); bulk queue pairs of up to 256 requests, while all of a rail have
  * at most 4,096.  A test of tests/mpi measures the cost with 64 ranks.  Over TCP, where --eager is
- * 32 KiB, the receive buffers take four times as much; their pages count once messages have come.
+ * 64 KiB, half as many receive buffers take four times as much; their pages count once messages have
+ * come.
  */
 enum { RAIL_ADDRESS_BYTES = 320 };
 int rail_address(struct rail_ctx *ctx, unsigned char address[RAIL_ADDRESS_BYTES]);

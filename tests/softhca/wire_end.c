@@ -15,7 +15,7 @@
 #include "util/clock.h"
 
 #define SECRET "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
-enum { LIMIT_S = 60, SETTLED = 64, FIRST_NUMBER = 0x1000 };
+enum { LIMIT_S = 60, SETTLED = 64, PASS_NS = 500, FIRST_NUMBER = 0x1000 };
 
 struct wire_host wire;
 
@@ -51,6 +51,7 @@ void wire_pass(void)
 
 	for (hca_engine_run(&e->fabric); atomic_load(&e->runs) == before; hca_engine_run(&e->fabric))
 		sched_yield();
+	meet_time_pass(PASS_NS);
 	hca_meet_progress(wire.peer.meet);
 }
 

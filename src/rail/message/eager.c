@@ -16,6 +16,7 @@
 #include "rail/policy.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
+#include "rail/open/options.h"
 #include "rail/message/rail_op.h"
 #include "rail/peer/peer.h"
 #include "rail/message/rail_record.h"
@@ -42,6 +43,18 @@ static int cuda_refused(void)
 {
 	rg_error("GPU memory (RAIL_MEM_CUDA) is not carried yet");
 	return -EOPNOTSUPP;
+}
+
+/*
+ * Over TCP a copy costs less than the round trip of an offer, but more than one that others overlap.
+ * Within a host it costs more.
+ */
+static bool is_offered_in_row(const struct rail_peer *peer, const struct rail_way *way, uint64_t bytes)
+{
+	const struct rail_ctx *ctx = peer->ctx;
+
+	return bytes > RAIL_EAGER_ROW_BYTES && way->eager_auto && ctx->rail[0].port->net &&
+	       (peer->polled || ctx->staging.free_count < STAGING);
 }
 
 /* ---- A message above the limit that may go either way: eager_choice.h ----------------- */
@@ -147,7 +160,8 @@ static __attribute__((noinline)) int send_any(struct rail_peer *peer, const stru
 		return peer->error;
 	if (unlikely(buf->kind == RAIL_MEM_CUDA))
 		return cuda_refused();
-	if (buf->bytes > eager_limit(peer->ctx, way) || flags & RAIL_SEND_SYNC) {
+	if (buf->bytes > eager_limit(peer->ctx, way) || flags & RAIL_SEND_SYNC ||
+	    unlikely(is_offered_in_row(peer, way, buf->bytes))) {
 		step = may_choose(peer, way, buf, flags) ? choose(peer, buf->bytes) :
 							  (struct rail_eager_step){ .eager = false };
 		if (!step.eager)

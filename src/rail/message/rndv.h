@@ -53,8 +53,13 @@ struct rail_tx;
  * chunks of 64 KiB.
  */
 #define RAIL_CHUNK_BYTES ((uint64_t)64 << 10)
-/* Over TCP each request costs an acknowledgement, system calls at both ends. */
-#define RAIL_CHUNK_NET_BYTES ((uint64_t)256 << 10)
+/*
+ * Over TCP each request costs an acknowledgement, system calls at both ends.  One rail sends longest in one
+ * call: meanwhile its kernel sends all by itself, and acknowledgements of the other's come in between.
+ * Several rails have their rates from chunks.
+ */
+#define RAIL_CHUNK_NET_BYTES ((uint64_t)1 << 20)
+#define RAIL_CHUNK_NETS_BYTES ((uint64_t)256 << 10)
 /*
  * Where processors copy a chunk is a call of the kernel, dear to begin, with no wire to keep busy: 1 MiB
  * in calls of 64 KiB is read at 9 GB/s, in one call at 16.  Longer calls only hold up other messages.

@@ -8,7 +8,8 @@
 
 enum {
 	RAIL_EAGER_BYTES = 8 * 1024,	/* --eager auto */
-	RAIL_EAGER_NET_BYTES = 32 * 1024,	/* ... over TCP, where a rendezvous costs system calls */
+	RAIL_EAGER_NET_BYTES = 64 * 1024,	/* ... over TCP, where a rendezvous costs system calls */
+	RAIL_EAGER_ROW_BYTES = 32 * 1024,	/* ... after others that are still under way */
 	RAIL_EAGER_MAX = 64 * 1024,	/* bound of --eager */
 };
 

@@ -360,6 +360,17 @@ bool rail_peer_copies(const struct rail_peer *peer)
 	return peer->copies;
 }
 
+static uint64_t chunk_of(const struct rail_peer *peer)
+{
+	const struct rail_ctx *ctx = peer->ctx;
+
+	if (ctx->settings.chunk)
+		return ctx->settings.chunk;
+	if (!ctx->rail[peer->rail[0]].port->net)
+		return RAIL_CHUNK_BYTES;
+	return peer->rail_count == 1 ? RAIL_CHUNK_NET_BYTES : RAIL_CHUNK_NETS_BYTES;
+}
+
 static void rails_choose(struct rail_peer *peer)
 {
 	struct rail_ctx *ctx = peer->ctx;
@@ -377,10 +388,7 @@ static void rails_choose(struct rail_peer *peer)
 	}
 	estimates_start(peer);
 	peer->polled = peer->copies = true;
-	peer->chunk = ctx->settings.chunk;
-	if (!peer->chunk)
-		peer->chunk = ctx->rail[peer->rail[0]].port->net ? RAIL_CHUNK_NET_BYTES
-								 : RAIL_CHUNK_BYTES;
+	peer->chunk = chunk_of(peer);
 	peer->chunk_most = RAIL_CHUNK_MAX_BYTES;
 	for (int k = 0; k < peer->rail_count; k++) {
 		const struct vrb_adapter *adapter = &ctx->adapter[peer_adapter(peer, k)];

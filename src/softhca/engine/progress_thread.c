@@ -182,20 +182,29 @@ static void wire_sleep(struct hca_fabric *f)
 	serve_alarm(f);
 }
 
-/* No verb has run the engine since *seen; one that does so during the sleep shows afterwards. */
-static void wire_serve(struct hca_fabric *f, uint32_t *seen)
+/*
+ * No verb has run the engine since *seen; one that does so during the sleep shows afterwards.  False:
+ * a verb does so now, and for long, as the kernel takes a megabyte.
+ */
+static bool wire_serve(struct hca_fabric *f, uint32_t *seen)
 {
 	uint32_t before = *seen;
 
 	hca_engine_run(f);
 	*seen = atomic_load(&hca_engine_of(f)->runs);
-	if (*seen == before) {
-		nap(f, TICK_NS);	/* a verb holds the fabric */
-		return;
-	}
+	if (*seen == before)
+		return false;
 	if (hca_engine_waits(f))
 		hca_engine_idle(f);	/* work may wait for a dead peer */
 	wire_sleep(f);
+	return true;
+}
+
+/* While verbs run the engine. */
+static void wire_tick(struct hca_fabric *f, uint64_t *tick_ns)
+{
+	nap(f, *tick_ns);
+	*tick_ns = longer(*tick_ns);
 }
 
 static void *wire_thread(void *arg)
@@ -210,16 +219,16 @@ static void *wire_thread(void *arg)
 		now = atomic_load(&e->runs);
 		if (now != seen) {
 			seen = now;
-			nap(f, tick_ns);
-			tick_ns = longer(tick_ns);
+			wire_tick(f, &tick_ns);
+			continue;
+		}
+		if (stands_by(f))
+			wire_sleep(f);
+		else if (!wire_serve(f, &seen)) {
+			wire_tick(f, &tick_ns);
 			continue;
 		}
 		tick_ns = TICK_NS;
-		if (stands_by(f)) {
-			wire_sleep(f);
-			continue;
-		}
-		wire_serve(f, &seen);
 	}
 	return NULL;
 }

@@ -27,7 +27,7 @@ enum {
 	SILENT_CALLS = 12,	/* of 5 s each, to a host that answers */
 	TIMER_NS = 20000000,	/* between two looks while something waits */
 	KEEPALIVE_S = 2,	/* an idle connection shows its life so often (life.c) */
-	ROOM = 2 * HCA_STREAM_FRAME,	/* a frame arrives without a pause for the kernel to announce room */
+	ROOM = 1 << 19,		/* so much arrives without a pause for the kernel to announce room */
 };
 #define ALIVE_NS 1000000000ull		/* between two looks at an open connection */
 #define SELDOM_NS 5000000000ull		/* between calls of an unreliable peer that is gone, at last */

@@ -365,7 +365,8 @@ static void send_data(struct hca_wire_qp *w, struct hca_wire_answer *a)
 			       .sequence = a->sequence, .ack = a->sequence };
 	int status;
 
-	f.bytes = hca_wire_frame_bytes(w, left);
+	/* A frame leaves in one landing. */
+	f.bytes = hca_wire_frame_bytes(w, left < HCA_LANDING_BYTES ? left : HCA_LANDING_BYTES);
 	f.flags = f.bytes == left ? HCA_FRAME_LAST : 0;
 	hca_landing_begin(w->qp->fabric);
 	status = put_data(w, a, &f);

@@ -5,16 +5,20 @@
 
 #include "softhca/base/copy_last.h"
 #include "softhca/object/fabric.h"
+#include "util/clock.h"
 
 enum {
 	PASS_BYTES = 1 << 19,	/* read from one stream in a pass: others have their turn */
 	IDLE_PASSES = 4096,	/* without a byte, before a queue pair is left to epoll */
 	ACK_PASSES = 2,		/* until an acknowledgement leaves alone: a reply may carry it */
 	LATE_PASSES = 64,	/* the same, when no completion waits for it */
+	REPLY_PASSES = 16,	/* the same, when a program takes the message and replies, perhaps */
 	LONG = 16384,		/* compared with which an acknowledgement costs little: it leaves ... */
 	PAUSE = 8,		/* ... at once after so many passes without a byte: none follows */
 	DIRECT = 4,		/* so many active streams are read without asking epoll */
 	BUSY_PASSES = 3,	/* without a byte, before others need not make room for it */
+	REST_NS = 10000,	/* after a read that found less ... */
+	REST_BYTES = 1 << 19,	/* ... than this, which is to come */
 };
 
 /* ---- Active queue pairs -------------------------------------------------- */
@@ -60,9 +64,13 @@ void hca_wire_owe(struct hca_wire_qp *w)
 
 static unsigned ack_passes(const struct hca_wire_arriving *in)
 {
-	if (!(in->first.flags & HCA_FRAME_AWAITED))
+	const struct hca_frame *f = &in->first;
+
+	if (!(f->flags & HCA_FRAME_AWAITED))
 		return LATE_PASSES;
-	return in->first.total >= LONG && in->pause >= PAUSE ? 0 : ACK_PASSES;
+	if (f->total < LONG || in->pause < PAUSE)
+		return ACK_PASSES;
+	return f->kind == HCA_FRAME_SEND && f->total < REST_BYTES ? REPLY_PASSES : 0;
 }
 
 void hca_wire_owe_ack(struct hca_wire_qp *w, const struct hca_wire_arriving *in)
@@ -348,13 +356,29 @@ static bool has_stream(const struct hca_wire_qp *w)
 	return w->state == HCA_WIRE_OPEN || w->state == HCA_WIRE_GREETING;
 }
 
+/*
+ * Each read of what little has come costs an acknowledgement, and the socket's lock, for which the other
+ * end's kernel waits: a long payload rests.  At 100 Gbit/s this much of it comes meanwhile.
+ */
+static bool rests(const struct hca_wire_qp *w)
+{
+	const struct hca_stream *s = &w->stream;
+
+	return w->left >= REST_BYTES && !hca_stream_arrived(s) && !s->ended &&
+	       rg_now_ns() - s->drained_ns < REST_NS;
+}
+
 /* All that has arrived, up to a bound. */
 static void receive(struct hca_wire_qp *w)
 {
 	const uint64_t end = w->stream.in_total + hca_wire_turn_bytes(w, PASS_BYTES);
 	int n = 1;
 
-	w->unread = false;
+	w->unread = rests(w);
+	if (w->unread) {
+		w->idle = 0;
+		return;
+	}
 	while (n > 0 && has_stream(w)) {
 		if (w->stream.in_total > end) {
 			w->unread = true;

@@ -209,6 +209,8 @@ static int receive(struct hca_stream *s, struct iovec *list, unsigned count, siz
 	if (n < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
 	s->drained = (size_t)n < room;
+	if (s->drained && room >= LONG)
+		s->drained_ns = rg_now_ns();
 	s->in_total += (uint64_t)n;
 	return (int)n;
 }

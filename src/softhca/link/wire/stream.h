@@ -21,7 +21,7 @@
 enum {
 	HCA_STREAM_BYTES = 1 << 15,	/* of each buffer */
 	HCA_STREAM_COPIED = 8192,	/* payload: the longest that is copied */
-	HCA_STREAM_FRAME = 1 << 18,	/* payload of one frame, at most */
+	HCA_STREAM_FRAME = 1 << 20,	/* payload of one frame, at most */
 	HCA_STREAM_TAIL = 8,		/* the end of a write, which programs poll: its reader stores it */
 };
 
@@ -31,6 +31,7 @@ struct hca_stream {
 	bool ended;			/* the peer sends no more, perhaps: epoll has told */
 	bool drained;			/* the last read found less than there was room for */
 	uint64_t flushed_ns;		/* the last time that bytes left */
+	uint64_t drained_ns;		/* a read for a long payload last found less */
 	uint64_t bound_ns;		/* the next time to bound what the kernel takes ahead */
 	uint64_t out_total, in_total;	/* bytes so far */
 
