@@ -23,9 +23,9 @@ static const struct rail_race_plan plan[RAIL_LOADS] = {
  * all offers of a window before the other end's parts of them land, so whole windows are
  * measured, as many as make a batch, without the pauses.  Where no pause is seen for so many
  * messages, they are a stream, and batches begin and end anywhere, but for the first ones of a visit,
- * among which the other scheme's parts end.
+ * among which the other scheme's parts end.  The first window of all meets fresh pages.
  */
-enum { STREAM_FROM = 128, STREAM_BATCH = 64 };
+enum { FRESH_MESSAGES = 16, STREAM_FROM = 128, STREAM_BATCH = 64 };
 
 /* The first batches of a scheme whose messages queue. */
 enum { GLANCES = 2, FIRST_VISITS = 3 };
@@ -280,7 +280,8 @@ bool rail_scheme_take_crossing(struct rail_schemes *schemes, struct rail_scheme_
 		cell->counted = 0;
 		return false;
 	}
-	if (cell->resting || !crossing_batch(cell, first && !cell->under_way, now_ns))
+	if (cell->resting || (!cell->begun_ns && cell->messages[cell->assumed] <= FRESH_MESSAGES) ||
+	    !crossing_batch(cell, first && !cell->under_way, now_ns))
 		return false;
 	cell->taken++;
 	cell->under_way++;
