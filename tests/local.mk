@@ -114,8 +114,11 @@ tests_bench_late_error_la_SOURCES = tests/bench/late_error.c
 # -rpath: else no shared library is made of what is not installed.
 tests_bench_late_error_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 if HAVE_CMOCKA
-check_PROGRAMS += tests/mpi/test_coll tests/mpi/test_coll_learn tests/mpi/test_early tests/mpi/test_match tests/mpi/test_places
-TESTS += tests/mpi/test_coll tests/mpi/test_coll_learn tests/mpi/test_early tests/mpi/test_match tests/mpi/test_places
+check_PROGRAMS += tests/mpi/test_coll tests/mpi/test_coll_learn tests/mpi/test_early tests/mpi/test_match tests/mpi/test_places tests/mpi/test_domains
+TESTS += tests/mpi/test_coll tests/mpi/test_coll_learn tests/mpi/test_early tests/mpi/test_match tests/mpi/test_places tests/mpi/test_domains
+tests_mpi_test_domains_CPPFLAGS = $(AM_CPPFLAGS)
+tests_mpi_test_domains_SOURCES = tests/mpi/test_domains.c src/mpi/job/domains.c
+tests_mpi_test_domains_LDADD = $(CMOCKA_LIBS)
 tests_mpi_test_places_CPPFLAGS = $(AM_CPPFLAGS)
 tests_mpi_test_places_SOURCES = tests/mpi/test_places.c src/mpi/job/places.c tests/capture.c
 tests_mpi_test_places_LDADD = librg-util.la $(CMOCKA_LIBS)

@@ -73,7 +73,12 @@ int cli_tune(int argc, char **argv)
 			 "for RAILGAUGE_COSTS\n\"costs 1 PROCESSOR\" (1: the version), then \"cell TABLE "
 			 "PLACE LOAD BYTES SCHEME NAME=COST...\" for each\nclass of messages up to BYTES (0: "
 			 "any more), costs in nanoseconds of a message (0: not measured),\nand \"costs-end "
-			 "CELLS\".  A table of another processor is refused.",
+			 "CELLS\".  A table of another processor is refused.\n\n"
+			 "TABLE: receive, who copies an offered message; send, whether one of 8 to 64 KiB is "
+			 "offered or sent\neagerly.  PLACE of the peer, by the CPUs that both processes are bound "
+			 "to: cache (the last one is\nshared), package, apart (another package); host: one of "
+			 "them is not bound.  A cell of host is for\neach place that has none.  LOAD: alone, "
+			 "queued, crossing; of send: alone, row.",
 	};
 	int first, rc = opt_parse(&program, argc, argv, &first);
 

@@ -17,7 +17,7 @@ railmpi_sources = \
 	src/mpi/job/calibrate.c src/mpi/job/calibrate.h src/mpi/job/catch_up.c \
 	src/mpi/job/catch_up.h src/mpi/job/agree.c src/mpi/job/agree.h src/mpi/job/common_rails.c src/mpi/job/common_rails.h src/mpi/job/find_rails.c src/mpi/job/find_rails.h \
 	src/mpi/job/rail_net.c src/mpi/job/rail_choice.c src/mpi/job/rail_choice.h src/mpi/job/rail_choice_text.c \
-	src/mpi/job/handshake.c src/mpi/job/handshake.h src/mpi/job/hello.c src/mpi/job/hello.h \
+	src/mpi/job/handshake.c src/mpi/job/handshake.h src/mpi/job/hello.c src/mpi/job/hello.h src/mpi/job/domains.c src/mpi/job/domains.h \
 	src/mpi/job/init.c src/mpi/job/launched.c src/mpi/job/launched.h src/mpi/job/library.c src/mpi/job/library.h src/mpi/job/options.c \
 	src/mpi/job/options.h src/mpi/job/places.c src/mpi/job/places.h \
 	src/mpi/job/progress.c src/mpi/job/progress.h src/mpi/job/world.c \

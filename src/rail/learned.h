@@ -11,6 +11,15 @@
 
 enum { RAIL_LEARNED_SCHEMES = 8, RAIL_LEARNED_NAME = 16 };
 
+/* Places of peers on this host, by the CPUs that both processes are bound to. */
+enum rail_place {
+	RAIL_PLACE_HOST,		/* one of them is not bound, or they are not known */
+	RAIL_PLACE_CACHE,		/* they share the last cache */
+	RAIL_PLACE_PACKAGE,		/* one package, with several such caches */
+	RAIL_PLACE_APART,		/* another package */
+	RAIL_PLACES,
+};
+
 /* Why a cell has its scheme. */
 enum rail_learned_why {
 	RAIL_LEARNED_ASSUMED,		/* messages were too few so far */
@@ -22,7 +31,7 @@ enum rail_learned_why {
 /* Names consist of lower-case letters, digits, '-' and '_'. */
 struct rail_learned {
 	char table[RAIL_LEARNED_NAME];	/* the end that chooses: "receive", "send" */
-	char place[RAIL_LEARNED_NAME];	/* of the peer: "host" */
+	char place[RAIL_LEARNED_NAME];	/* of the peer: "host", "cache", "package", "apart" */
 	char load[RAIL_LEARNED_NAME];	/* "alone", "queued", "crossing"; of "send": "alone", "row" */
 	uint64_t bytes;			/* per message, at most; 0: any more */
 	unsigned schemes;

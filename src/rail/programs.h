@@ -31,6 +31,8 @@ const char *rail_probe_why(char *why, size_t size);
 int rail_limits_check(struct rail_ctx *ctx);
 /* Do processors copy the data of messages to and from a peer, in calls that return when it has moved? */
 bool rail_peer_copies(const struct rail_peer *peer);
+/* After rail_peer_add: where a peer of this host is.  Without: RAIL_PLACE_HOST. */
+void rail_peer_place(struct rail_peer *peer, enum rail_place place);
 /* The port itself (verbs/vrb.h), for users of verbs in addition to this library. */
 const struct vrb_port *rail_port(const struct rail_ctx *ctx, int rail);
 /* All ports that were found, those that are no rails, too. */

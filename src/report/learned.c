@@ -20,7 +20,7 @@ static bool is_learned(const json_t *cell)
 	return strcmp(word_of(cell, "why"), "measured") == 0 || strcmp(word_of(cell, "why"), "given") == 0;
 }
 
-/* Of one table and load: the next class of sizes. */
+/* The next class of sizes, with the same table and load? */
 static bool is_next(const json_t *cell, const json_t *next)
 {
 	return is_learned(next) && strcmp(word_of(cell, "table"), word_of(next, "table")) == 0 &&

@@ -79,6 +79,9 @@ export RAILGAUGE_COLL=measured RAILGAUGE_EAGER=64K
 for n in 2 3 $(more 4); do
 	each "$n"
 done
+export RG_CASE=races
+launch 3 tests/mpi/thread_suite stripe
+expect "races of several communicators at once" passes
 unset RAILGAUGE_COLL
 export RG_CASE=refused
 each 3

@@ -125,6 +125,47 @@ static void fresh_types(MPI_Comm comm)
 	pthread_barrier_destroy(&fresh.start);
 }
 
+/* ---- Collectives of communicators at once, while their algorithms race -------------------------- */
+
+enum { RACERS = 2, RACES = 200, RACE_BYTES = 20000 };
+
+static MPI_Comm race_comm[RACERS];
+
+static void *racer(void *number)
+{
+	const int me = (int)(intptr_t)number;
+	MPI_Comm comm = race_comm[me];
+	unsigned char *in = malloc(RACE_BYTES), *out = malloc((size_t)suite_size * RACE_BYTES);
+
+	CHECK(in && out);
+	for (unsigned call = 0; call < RACES; call++) {
+		const unsigned message = call * RACERS + (unsigned)me;
+		const int root = (int)call % suite_size;
+
+		suite_fill(in, RACE_BYTES, suite_rank, message);
+		suite_blank(out, (size_t)suite_size * RACE_BYTES);
+		MPI_Allgather(in, RACE_BYTES, MPI_BYTE, out, RACE_BYTES, MPI_BYTE, comm);
+		for (int r = 0; r < suite_size; r++)
+			suite_verify(out + r * RACE_BYTES, RACE_BYTES, RACE_BYTES, r, message);
+		MPI_Bcast(in, RACE_BYTES, MPI_BYTE, root, comm);
+		suite_verify(in, RACE_BYTES, RACE_BYTES, root, message);
+		MPI_Allreduce(MPI_IN_PLACE, in, RACE_BYTES, MPI_BYTE, MPI_BOR, comm);
+		suite_verify(in, RACE_BYTES, RACE_BYTES, root, message);
+	}
+	free(in);
+	free(out);
+	return NULL;
+}
+
+static void races(MPI_Comm comm)
+{
+	for (int i = 0; i < RACERS; i++)
+		MPI_Comm_dup(comm, &race_comm[i]);
+	threads_run(RACERS, racer);
+	for (int i = 0; i < RACERS; i++)
+		MPI_Comm_free(&race_comm[i]);
+}
+
 void threads_run(int n, void *(*body)(void *number))
 {
 	pthread_t t[THREADS];
@@ -147,6 +188,7 @@ static const struct suite_case cases[] = {
 	 .native_defect = "MPICH 4.0 hangs: its receiver keeps the sending thread out"},
 	{.name = "disjoint_lists", .run = threads_disjoint_lists, .min_ranks = 1},
 	{.name = "get_status", .run = threads_get_status, .min_ranks = 1},
+	{.name = "races", .run = races, .min_ranks = 1, .collective = true},
 	{.name = "matched_probes", .run = threads_matched_probes, .min_ranks = 1},
 	{.name = "freed_beside_ssend", .run = threads_freed_beside_ssend, .min_ranks = 1},
 	{.name = "freed_beside_scatter", .run = threads_freed_beside_scatter, .min_ranks = 3,

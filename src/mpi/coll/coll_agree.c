@@ -58,7 +58,7 @@ static void meeting_join(struct meeting *mine, const struct meeting *theirs)
 }
 
 /*
- * By dissemination: a difference between two ranks reaches each.  False: a rank does not
+ * Dissemination: a difference between two ranks reaches each.  False: a rank does not
  * take part, since its call was refused (coll_skip) or it is lost, and all others learn that.  It is
  * none of the call's own errors.
  */

@@ -248,7 +248,7 @@ static int by_time(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Of a candidate's samples in this round, ns.  What disturbs calls is mostly above the median. */
+/* A candidate's samples in this round, ns.  Disturbed ones are mostly above the median. */
 struct spread {
 	uint32_t least, quartile, median;	/* least: at least 1 */
 	int samples;

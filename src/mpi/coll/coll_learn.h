@@ -52,7 +52,7 @@ enum {
 	COLL_LEARN_CANDIDATES = 4,
 	COLL_LEARN_VISITS = 3, COLL_LEARN_TIMED = 10,	/* at most: of a candidate, calls of a visit */
 	COLL_LEARN_SAMPLES = COLL_LEARN_CANDIDATES * COLL_LEARN_VISITS * COLL_LEARN_TIMED,
-	COLL_LEARN_MEETINGS = 1000,	/* of a race; then the usual algorithm stays */
+	COLL_LEARN_MEETINGS = 1000,	/* in a race; then the usual algorithm stays */
 	COLL_LEARN_CLASSES = 14,	/* above 1 KiB: to 2 KiB, to 4 KiB, ... to 16 MiB */
 };
 
@@ -68,7 +68,7 @@ struct coll_call {
 struct coll_race {
 	enum coll_algorithm candidate[COLL_LEARN_CANDIDATES];	/* the usual one first */
 	uint32_t cost_ns[COLL_LEARN_CANDIDATES];	/* in the last round that it was in; 0: none */
-	uint32_t least_ns[COLL_LEARN_CANDIDATES];	/* of all rounds; 0: none */
+	uint32_t least_ns[COLL_LEARN_CANDIDATES];	/* in all rounds; 0: none */
 	size_t bytes;			/* of the calls that count */
 	unsigned holds;
 	uint8_t candidates;

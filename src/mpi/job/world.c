@@ -24,6 +24,7 @@
 #include "mpi/job/calibrate.h"
 #include "mpi/job/common_rails.h"
 #include "mpi/job/find_rails.h"
+#include "mpi/job/domains.h"
 #include "mpi/job/handshake.h"
 #include "mpi/job/hello.h"
 #include "mpi/job/options.h"
@@ -243,6 +244,18 @@ static int open_sentinel(void)
 	return 0;
 }
 
+/* Costs between two processes of a host depend on the caches that they share. */
+static void peers_place(const struct hello *all)
+{
+	const struct hello *mine = &all[layer.world_rank];
+	struct domains d;
+
+	domains_read("/sys/devices/system/cpu", mine->cpus, &d);
+	for (int i = 0; i < layer.world_size; i++)
+		if (i != layer.world_rank && rg_host_same_machine(&all[i].at, &mine->at))
+			rail_peer_place(world_peer[i], domains_place(&d, mine->cpus, all[i].cpus));
+}
+
 static int open_world(void)
 {
 	struct hello mine, *all = calloc((size_t)layer.world_size, sizeof(*all));
@@ -267,6 +280,8 @@ static int open_world(void)
 	}
 	if (!rc)
 		rc = know_peers();
+	if (!rc)
+		peers_place(all);
 	if (!rc)
 		tell_open(all[0].quiet);
 out:

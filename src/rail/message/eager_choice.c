@@ -30,7 +30,7 @@ void rail_eager_choice_init(struct rail_eager_choice *choice)
 
 static int load_of(const struct rail_eager_choice *choice, const struct rail_eager_cell *cell)
 {
-	return (int)((cell - choice->cell[0]) / EAGER_CLASSES);
+	return (int)((cell - choice->cell[0]) / EAGER_CLASSES % EAGER_LOADS);
 }
 
 /* ---- Costs --------------------------------------------------------------- */

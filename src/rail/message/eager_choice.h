@@ -25,6 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rail/learned.h"
+
 enum {
 	EAGER_OFFERED,
 	EAGER_SENT,
@@ -62,7 +64,7 @@ struct rail_eager_cell {
 };
 
 struct rail_eager_choice {
-	struct rail_eager_cell cell[EAGER_LOADS][EAGER_CLASSES];
+	struct rail_eager_cell cell[RAIL_PLACES * EAGER_LOADS][EAGER_CLASSES];	/* rows: place, load */
 	/* The sample under way; NULL: none. */
 	struct rail_eager_cell *measured;
 	uint64_t begun_ns;
@@ -82,6 +84,7 @@ struct rail_row {
 	uint8_t sent, followed;		/* messages to the peer; of these in rows */
 	uint16_t heard;			/* messages from it meanwhile */
 	bool streams, crosses;		/* those before: many in rows; many from the peer */
+	uint8_t peer_place;		/* enum rail_place */
 };
 
 /* Another message, and how many have come from the peer since the one before. */
@@ -115,7 +118,9 @@ static inline struct rail_eager_cell *rail_eager_cell(struct rail_eager_choice *
 {
 	const unsigned c = bytes <= (uint64_t)16 << 10 ? 0 : bytes <= (uint64_t)32 << 10 ? 1 : 2;
 
-	return &choice->cell[rail_row_is_alone(row) ? EAGER_ALONE : EAGER_IN_ROW][c];
+	const unsigned load = rail_row_is_alone(row) ? EAGER_ALONE : EAGER_IN_ROW;
+
+	return &choice->cell[row->peer_place * EAGER_LOADS + load][c];
 }
 
 /* Is there nothing to learn from a message of that cell, nor any sample under way? */

@@ -10,19 +10,19 @@ static const char *const names[EAGER_SCHEMES] = { [EAGER_OFFERED] = "offer", [EA
 
 static const char *const loads[EAGER_LOADS] = { [EAGER_ALONE] = "alone", [EAGER_IN_ROW] = "row" };
 
-static const char place[] = "host";
-
 static uint64_t class_bytes(unsigned c)
 {
 	return EAGER_CHOICE_BYTES >> (EAGER_CLASSES - 1 - c);
 }
 
-static void eager_get(const struct rail_ctx *ctx, unsigned n, struct rail_learned *out)
+static void eager_get(const struct rail_ctx *ctx, enum rail_place place, unsigned n,
+		      struct rail_learned *out)
 {
-	const struct rail_eager_cell *cell = &ctx->eager_choice.cell[n / EAGER_CLASSES][n % EAGER_CLASSES];
+	const unsigned load = n / EAGER_CLASSES;
+	const struct rail_eager_cell *cell =
+		&ctx->eager_choice.cell[place * EAGER_LOADS + load][n % EAGER_CLASSES];
 
-	snprintf(out->place, sizeof(out->place), "%s", place);
-	snprintf(out->load, sizeof(out->load), "%s", loads[n / EAGER_CLASSES]);
+	snprintf(out->load, sizeof(out->load), "%s", loads[load]);
 	out->bytes = class_bytes(n % EAGER_CLASSES);
 	out->why = cell->given ? RAIL_LEARNED_GIVEN :
 		   cell->settled ? RAIL_LEARNED_MEASURED : RAIL_LEARNED_ASSUMED;
@@ -43,23 +43,23 @@ static int scheme_named(const char *name)
 	return -1;
 }
 
-/* The cell of a load and a class; NULL: no such cell. */
-static struct rail_eager_cell *cell_named(struct rail_eager_choice *choice, const struct rail_learned *in)
+/* The cell of a load and a class at a place; NULL: no such cell. */
+static struct rail_eager_cell *cell_named(struct rail_eager_choice *choice, enum rail_place place,
+					  const struct rail_learned *in)
 {
 	for (int load = 0; load < EAGER_LOADS; load++)
 		for (unsigned c = 0; c < EAGER_CLASSES; c++)
 			if (strcmp(in->load, loads[load]) == 0 && class_bytes(c) == in->bytes)
-				return &choice->cell[load][c];
+				return &choice->cell[place * EAGER_LOADS + load][c];
 	return NULL;
 }
 
-static bool eager_give(struct rail_ctx *ctx, const struct rail_learned *in)
+static bool eager_give(struct rail_ctx *ctx, enum rail_place place, const struct rail_learned *in, bool over)
 {
-	struct rail_eager_cell *cell = cell_named(&ctx->eager_choice, in);
+	struct rail_eager_cell *cell = cell_named(&ctx->eager_choice, place, in);
+	const int scheme = scheme_named(in->scheme[in->chosen].name);
 	uint32_t cost_ns[EAGER_SCHEMES] = { 0 };
 
-	if (!cell || strcmp(in->place, place))
-		return false;
 	for (unsigned i = 0; i < in->schemes; i++) {
 		int s = scheme_named(in->scheme[i].name);
 
@@ -67,8 +67,9 @@ static bool eager_give(struct rail_ctx *ctx, const struct rail_learned *in)
 			return false;
 		cost_ns[s] = in->scheme[i].cost_ns;
 	}
-	rail_eager_give(&ctx->eager_choice, cell, scheme_named(in->scheme[in->chosen].name), cost_ns);
-	return true;
+	if (cell && (over || !cell->given))
+		rail_eager_give(&ctx->eager_choice, cell, scheme, cost_ns);
+	return cell;
 }
 
 const struct rail_learner rail_eager_learner = {

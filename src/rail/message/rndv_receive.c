@@ -114,9 +114,10 @@ void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, cons
 
 static struct rail_scheme_cell *choice_cell_of(const struct op *op)
 {
-	return rail_scheme_cell(&op->peer->ctx->schemes, op->bytes,
-				op->rndv_state & RNDV_CROSSED ? LOAD_CROSSING :
-				op->rndv_flags & RNDV_MORE ? LOAD_QUEUED : LOAD_ALONE);
+	const enum rail_load load = op->rndv_state & RNDV_CROSSED ? LOAD_CROSSING :
+				    op->rndv_flags & RNDV_MORE ? LOAD_QUEUED : LOAD_ALONE;
+
+	return rail_scheme_cell(&op->peer->ctx->schemes, op->bytes, rail_load_at(op->peer->crossing.place, load));
 }
 
 void rndv_cts_sent(struct op *op)

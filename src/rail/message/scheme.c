@@ -57,9 +57,10 @@ static enum rail_scheme assumed(enum rail_load load, unsigned c)
 void rail_scheme_init(struct rail_schemes *schemes)
 {
 	memset(schemes, 0, sizeof(*schemes));
-	for (int load = 0; load < RAIL_LOADS; load++)
+	for (int row = 0; row < RAIL_PLACES * RAIL_LOADS; row++)
 		for (unsigned c = 0; c < SCHEME_CLASSES; c++) {
-			struct rail_scheme_cell *cell = &schemes->cell[load][c];
+			struct rail_scheme_cell *cell = &schemes->cell[row][c];
+			const enum rail_load load = row % RAIL_LOADS;
 
 			cell->assumed = cell->scheme = (uint8_t)assumed(load, c);
 			cell->possible = 1u << SCHEME_READ | 1u << SCHEME_HALVES;
@@ -71,7 +72,7 @@ void rail_scheme_init(struct rail_schemes *schemes)
 
 static enum rail_load load_of(const struct rail_schemes *schemes, const struct rail_scheme_cell *cell)
 {
-	return (enum rail_load)((cell - schemes->cell[0]) / SCHEME_CLASSES);
+	return (enum rail_load)((cell - schemes->cell[0]) / SCHEME_CLASSES % RAIL_LOADS);
 }
 
 /* ---- Batches ------------------------------------------------------------- */
@@ -294,10 +295,10 @@ enum rail_scheme rail_crossing_offer(const struct rail_schemes *schemes,
 				     struct rail_crossing *crossing, uint64_t bytes, uint32_t offers)
 {
 	const unsigned c = rail_scheme_class(bytes);
-	const enum rail_scheme scheme = schemes->cell[LOAD_CROSSING][c].scheme;
+	const enum rail_scheme scheme = schemes->cell[rail_load_at(crossing->place, LOAD_CROSSING)][c].scheme;
 
 	if (!offers)
-		*crossing = (struct rail_crossing){ (uint8_t)scheme, (uint8_t)c };
+		rail_crossing_answered(crossing, bytes, scheme);
 	return scheme;
 }
 
@@ -337,9 +338,9 @@ void rail_scheme_forget(struct rail_schemes *schemes)
 {
 	schemes->under_way = 0;
 	schemes->window = NULL;
-	for (int load = 0; load < RAIL_LOADS; load++)
+	for (int row = 0; row < RAIL_PLACES * RAIL_LOADS; row++)
 		for (int c = 0; c < SCHEME_CLASSES; c++)
-			cell_forget(&schemes->cell[load][c]);
+			cell_forget(&schemes->cell[row][c]);
 }
 
 uint32_t rail_scheme_cost(const struct rail_scheme_cell *cell, enum rail_scheme scheme)

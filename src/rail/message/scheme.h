@@ -35,6 +35,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rail/learned.h"
+
 enum rail_scheme {
 	SCHEME_READ,			/* the receiver copies all */
 	SCHEME_HALVES,			/* each end copies half */
@@ -88,7 +90,7 @@ struct rail_scheme_cell {
 };
 
 struct rail_schemes {
-	struct rail_scheme_cell cell[RAIL_LOADS][SCHEME_CLASSES];
+	struct rail_scheme_cell cell[RAIL_PLACES * RAIL_LOADS][SCHEME_CLASSES];	/* rows: place, load */
 	struct rail_scheme_cell *last;	/* of the last message, while it is not settled */
 	uint32_t under_way;		/* messages that were taken and are not done */
 	struct rail_scheme_cell *window;	/* whose window is measured; NULL: none */
@@ -97,6 +99,7 @@ struct rail_schemes {
 /* Of a peer: the last offer of this end that the peer has reached, or the first one on its way. */
 struct rail_crossing {
 	uint8_t scheme, class;
+	uint8_t place;			/* enum rail_place, the peer's */
 };
 
 void rail_scheme_init(struct rail_schemes *schemes);
@@ -104,8 +107,14 @@ void rail_scheme_init(struct rail_schemes *schemes);
 /* The class of a size. */
 unsigned rail_scheme_class(uint64_t bytes);
 
+/* The row of a load among messages of a place's peers; those of RAIL_PLACE_HOST are the loads. */
+static inline unsigned rail_load_at(unsigned place, enum rail_load load)
+{
+	return place * RAIL_LOADS + load;
+}
+
 static inline struct rail_scheme_cell *rail_scheme_cell(struct rail_schemes *schemes, uint64_t bytes,
-							enum rail_load load)
+							unsigned load)
 {
 	return &schemes->cell[load][rail_scheme_class(bytes)];
 }
@@ -136,7 +145,8 @@ enum rail_scheme rail_crossing_offer(const struct rail_schemes *schemes,
 static inline void rail_crossing_answered(struct rail_crossing *crossing, uint64_t bytes,
 					  enum rail_scheme scheme)
 {
-	*crossing = (struct rail_crossing){ (uint8_t)scheme, (uint8_t)rail_scheme_class(bytes) };
+	crossing->scheme = (uint8_t)scheme;
+	crossing->class = (uint8_t)rail_scheme_class(bytes);
 }
 /*
  * An offer of this end is at its end, which is a window's if all others are as well; called if

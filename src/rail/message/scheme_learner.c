@@ -14,19 +14,19 @@ static const char *const loads[RAIL_LOADS] = {
 	[LOAD_ALONE] = "alone", [LOAD_QUEUED] = "queued", [LOAD_CROSSING] = "crossing",
 };
 
-static const char place[] = "host";
-
 static uint64_t class_bytes(unsigned c)
 {
 	return c < SCHEME_CLASSES - 1 ? SCHEME_FIRST_BYTES << c : 0;
 }
 
-static void scheme_get(const struct rail_ctx *ctx, unsigned n, struct rail_learned *out)
+static void scheme_get(const struct rail_ctx *ctx, enum rail_place place, unsigned n,
+		       struct rail_learned *out)
 {
-	const struct rail_scheme_cell *cell = &ctx->schemes.cell[n / SCHEME_CLASSES][n % SCHEME_CLASSES];
+	const enum rail_load load = n / SCHEME_CLASSES;
+	const struct rail_scheme_cell *cell =
+		&ctx->schemes.cell[rail_load_at(place, load)][n % SCHEME_CLASSES];
 
-	snprintf(out->place, sizeof(out->place), "%s", place);
-	snprintf(out->load, sizeof(out->load), "%s", loads[n / SCHEME_CLASSES]);
+	snprintf(out->load, sizeof(out->load), "%s", loads[load]);
 	out->bytes = class_bytes(n % SCHEME_CLASSES);
 	out->why = cell->given ? RAIL_LEARNED_GIVEN :
 		   cell->settled ? RAIL_LEARNED_MEASURED : RAIL_LEARNED_ASSUMED;
@@ -49,23 +49,23 @@ static int scheme_named(const char *name)
 	return -1;
 }
 
-/* The cell of a load and a class; NULL: no such cell. */
-static struct rail_scheme_cell *cell_named(struct rail_schemes *schemes, const struct rail_learned *in)
+/* The cell of a load and a class at a place; NULL: no such cell. */
+static struct rail_scheme_cell *cell_named(struct rail_schemes *schemes, enum rail_place place,
+					   const struct rail_learned *in)
 {
-	for (int load = 0; load < RAIL_LOADS; load++)
+	for (enum rail_load load = 0; load < RAIL_LOADS; load++)
 		for (unsigned c = 0; c < SCHEME_CLASSES; c++)
 			if (strcmp(in->load, loads[load]) == 0 && class_bytes(c) == in->bytes)
-				return &schemes->cell[load][c];
+				return &schemes->cell[rail_load_at(place, load)][c];
 	return NULL;
 }
 
-static bool scheme_give(struct rail_ctx *ctx, const struct rail_learned *in)
+static bool scheme_give(struct rail_ctx *ctx, enum rail_place place, const struct rail_learned *in, bool over)
 {
-	struct rail_scheme_cell *cell = cell_named(&ctx->schemes, in);
+	struct rail_scheme_cell *cell = cell_named(&ctx->schemes, place, in);
+	const int scheme = scheme_named(in->scheme[in->chosen].name);
 	uint32_t cost_ns[RAIL_SCHEMES] = { 0 };
 
-	if (!cell || strcmp(in->place, place))
-		return false;
 	for (unsigned i = 0; i < in->schemes; i++) {
 		int s = scheme_named(in->scheme[i].name);
 
@@ -73,8 +73,7 @@ static bool scheme_give(struct rail_ctx *ctx, const struct rail_learned *in)
 			return false;
 		cost_ns[s] = in->scheme[i].cost_ns;
 	}
-	return rail_scheme_give(cell, (enum rail_scheme)scheme_named(in->scheme[in->chosen].name),
-				cost_ns);
+	return cell && ((cell->given && !over) || rail_scheme_give(cell, scheme, cost_ns));
 }
 
 const struct rail_learner rail_scheme_learner = {

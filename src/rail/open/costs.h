@@ -10,6 +10,8 @@
  *
  *	cell receive host alone 16K read read=812 halves=1300
  *
+ * TABLE, PLACE, LOAD: see learned.h; a cell of place "host" is for each place that has none.  Lines may
+ * end with CR LF.
  * BYTES: messages up to this size, 0: any more.  COST: nanoseconds of a message, 0: not measured.
  * The costs of another processor are refused, and so is a file without its end.
  */

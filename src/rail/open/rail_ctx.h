@@ -65,6 +65,7 @@ struct rail_ctx {
 	struct rail_eager_choice eager_choice;	/* by this end, of its messages to such peers */
 	struct rail_eager_sample eager_sample;
 	struct rail_schemes schemes;	/* by this end, of messages of peers whose processors copy */
+	uint8_t places;			/* of such peers, bits */
 	struct rail_cq *cq[RAIL_CQ_MAX];
 	int cq_count;
 	uint32_t cq_turn;		/* the next queue of rail_cq_poll_some */
