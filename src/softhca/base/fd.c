@@ -61,6 +61,23 @@ int hca_fd_raise(int fd)
 	return high;
 }
 
+/*
+ * The kernel's table of descriptors grows to such numbers once.  A process with several threads waits
+ * for a grace period of RCU then (10 to 20 ms), a process with one thread does not: so it grows at
+ * load, before the program starts threads.
+ */
+__attribute__((constructor)) static void table_grow_early(void)
+{
+	int before = errno, fd;
+
+	hca_fd_begin();
+	fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, LOWEST_NUMBER);
+	hca_fd_end();
+	if (fd >= 0)
+		close(fd);
+	errno = before;
+}
+
 void hca_fd_after_fork(void)
 {
 	limit_restore();
