@@ -101,7 +101,7 @@ static void limits_body(struct job *job)
 	job->settings.eager = job->settings.chunk = RAIL_AUTO;
 	job_connect(job);
 	CHECK_EQUAL(rail_way_check(job->ctx, &whole, why, sizeof(why)), 0);
-	CHECK_EQUAL(rail_eager_limit(job->ctx, &whole), net ? 32768 : 8192);
+	CHECK_EQUAL(rail_eager_limit(job->ctx, &whole), net ? 65536 : 8192);
 	CHECK_EQUAL(rail_eager_limit(job->ctx, &spread), 8192);
 	CHECK_EQUAL(rail_eager_limit(job->ctx, &less), 100);
 	CHECK_EQUAL(job->peer[!job->rank]->chunk, net ? 262144 : 65536);
