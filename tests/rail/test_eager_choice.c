@@ -187,7 +187,7 @@ static void without_reason(void **state)
 	w = world_make(&machines[2], 1);
 	rows(&w, 16 * KIB, 7, 1000);
 	assert_false(w.choice.cell[EAGER_IN_ROW][0].settled);
-	assert_int_equal(w.choice.cell[EAGER_IN_ROW][0].scheme, EAGER_OFFERED);
+	assert_int_equal(w.choice.cell[EAGER_IN_ROW][0].samples[EAGER_SENT], 0);
 	for (int i = 0; i < 1000; i++)
 		message(&w, 16 * KIB);
 	assert_int_equal(w.choice.cell[EAGER_ALONE][0].samples[EAGER_OFFERED], 0);

@@ -192,7 +192,7 @@ static void test_several(void **state)
 		{ "ideal", RAIL_BY_READ, 16384, "rrrrr" },
 		{ "ideal", RAIL_BY_WRITE, 16384, "wwwww" },
 		{ "ports=2,rate=20GB/s,latency=1us", RAIL_BY_TURNS, 65536, "hhhhh" },
-		{ "ideal", RAIL_BY_AUTO, TURN_BYTES, "hrrrr" },
+		{ "ideal", RAIL_BY_AUTO, TURN_BYTES, "hhhhh" },
 		{ "ideal", RAIL_BY_AUTO, TURN_BYTES + 1, "hhhhh" },
 		{ "ideal", RAIL_BY_AUTO, 9000, "rrrrr" },
 		{ "ports=2,rate=20GB/s,latency=1us", RAIL_BY_AUTO, 65536, "wwwww" },

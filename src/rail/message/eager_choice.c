@@ -14,6 +14,7 @@ static const struct {
 };
 
 enum {
+	ROW_SENT_CLASSES = 2,		/* at first: to 32 KiB; new memory need not be registered */
 	ROW_LEAST = 8, ROW_LONG = 256,
 	BATCH_LONG = 128,		/* messages of a sample in a long row, perhaps an endless one */
 	LOST_MOST = 8,			/* samples in sequence after which eager messages are not measured */
@@ -26,6 +27,8 @@ enum {
 void rail_eager_choice_init(struct rail_eager_choice *choice)
 {
 	memset(choice, 0, sizeof(*choice));
+	for (int c = 0; c < ROW_SENT_CLASSES; c++)
+		choice->cell[EAGER_IN_ROW][c].scheme = EAGER_SENT;
 }
 
 static int load_of(const struct rail_eager_choice *choice, const struct rail_eager_cell *cell)

@@ -13,8 +13,9 @@
  * of it, if it is as long as the one before, or a batch of a long one; a message alone is no sample if
  * another follows before it has ended.  Where messages of both directions cross they are offered: both
  * processors copy all the time, and one copy by the kernel is less than two.  Learning begins after
- * some messages, when the receiver has found how it moves offers (scheme.h).  Of two schemes within
- * EAGER_MARGIN percent offers stay.
+ * some messages, when the receiver has found how it moves offers (scheme.h); before, rows of up to 32 KiB
+ * are sent, since memory that is new need not be registered.  Of two schemes within EAGER_MARGIN
+ * percent offers stay.
  *
  * Pure: no clock, no verbs.  A process has one table; its caller serializes.
  */

@@ -33,7 +33,7 @@ enum { GLANCES = 2, FIRST_VISITS = 3 };
 enum {
 	TURNS_CLASSES = 3,		/* turns up to 64 KiB; halves overlap as well above */
 	HALVES_FROM = 1,		/* assumed from this class on, for messages alone */
-	QUEUED_HALVES_FROM = TURNS_CLASSES,
+	QUEUED_HALVES_FROM = 1,
 	CROSSING_HALVES_FROM = 5,	/* above 256 KiB; below, both processors are busy anyway */
 };
 
@@ -67,6 +67,7 @@ void rail_scheme_init(struct rail_schemes *schemes)
 			if (load != LOAD_ALONE && c < TURNS_CLASSES)
 				cell->possible |= 1u << SCHEME_TURNS;
 			cell->racing = cell->possible;
+			cell->fresh = true;
 		}
 }
 
@@ -93,6 +94,7 @@ static void batch_cost(struct rail_scheme_cell *cell, const struct rail_race_pla
 	const uint8_t s = cell->scheme;
 	const bool glance = is_glance(cell, p);
 
+	cell->fresh = false;
 	if (glance)
 		rail_race_glance(cell, ns);
 	else
@@ -204,7 +206,7 @@ static void last_end(struct rail_schemes *schemes, const struct rail_scheme_cell
 /* Begin a batch, when enough messages are passed. */
 static void batch_take(struct rail_scheme_cell *cell, const struct rail_race_plan *p, uint64_t now_ns)
 {
-	const uint8_t pass = rail_race_seen(cell, cell->scheme) ? p->pass : p->first_pass;
+	const uint8_t pass = cell->fresh ? p->first_pass : p->pass;
 
 	if (cell->resting && !rail_race_may_visit(cell))
 		return;

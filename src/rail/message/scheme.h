@@ -70,6 +70,7 @@ struct rail_scheme_cell {
 	uint8_t assumed, scheme;	/* at first; now */
 	uint8_t judged;			/* samples of each at the last judgement */
 	bool settled, given, resting;	/* resting: messages go by the best until the debt is small */
+	bool fresh;			/* no batch has ended */
 	uint8_t passed;			/* messages of this scheme before the batch, to a limit */
 	uint8_t batch;			/* its number, which wraps */
 	uint8_t visit_batch;		/* the same of the first message of this visit */

@@ -12,7 +12,7 @@ enum {
 	DEBT_MESSAGES = 64,
 	DEBT_PERCENT = 4,
 	EXTRA_MOST = 3,			/* per message, in costs of the best scheme: an outlier */
-	VISIT_EXTRA = 4,		/* per visit, the same */
+	VISIT_EXTRA = 3,		/* per visit, the same */
 };
 #define DEBT_MOST_NS ((uint64_t)2000000)
 

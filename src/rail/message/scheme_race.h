@@ -11,7 +11,7 @@
 struct rail_race_plan {
 	uint8_t glance;			/* messages of a scheme's first batches, no samples; 0: none */
 	uint8_t batch, least;		/* messages of a batch; of one that ends early */
-	uint8_t first_pass, pass;	/* messages before a scheme's first batch, before others */
+	uint8_t first_pass, pass;	/* messages before the first batch of all; of a visit */
 	uint8_t visit;			/* samples before the next scheme's turn */
 	uint8_t samples, most;		/* per scheme, for a clear decision; for any */
 };
