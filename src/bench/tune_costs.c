@@ -18,15 +18,20 @@ enum { IDLE_ROUNDS = 128 };		/* without a sample; learning begins after 1,024 me
 
 struct partner {
 	MPI_Comm comm;
-	int other;			/* rank 0, or its partner */
+	int other;			/* rank 0, or its partner now */
 	char *buffer;			/* 2 x WINDOW x LARGEST bytes */
 };
 
-/* The lowest other rank of rank 0's host; 0: none. */
-static int partner_find(const struct bench_job *job)
+static bool is_beside(const struct bench_job *job, int rank)
+{
+	return rank && job->where.place[rank].first_of_host == 0;
+}
+
+/* The lowest other rank of rank 0's host at this place of the transport's; 0: none. */
+static int partner_at(const struct bench_job *job, const char *place)
 {
 	for (int r = 1; r < job->b.size; r++)
-		if (job->where.place[r].first_of_host == 0)
+		if (is_beside(job, r) && railmpi_place(r) && strcmp(railmpi_place(r), place) == 0)
 			return r;
 	return 0;
 }
@@ -104,13 +109,18 @@ static void cell_learn(const struct bench_job *job, const struct partner *p, uns
 		order_give(p, &o);
 }
 
-static void cells_learn(const struct bench_job *job, const struct partner *p)
+static void cells_learn(const struct bench_job *job, struct partner *p)
 {
 	struct rail_learned cell;
 
-	for (unsigned n = 0; railmpi_learned(n, &cell); n++)
-		cell_learn(job, p, n, &cell);
-	order_give(p, &(struct order){ .count = 0 });
+	for (unsigned n = 0; railmpi_learned(n, &cell); n++) {
+		p->other = partner_at(job, cell.place);
+		if (p->other)
+			cell_learn(job, p, n, &cell);
+	}
+	for (p->other = 1; p->other < job->b.size; p->other++)
+		if (is_beside(job, p->other))
+			order_give(p, &(struct order){ .count = 0 });
 }
 
 static void cells_write(FILE *file)
@@ -135,10 +145,9 @@ static void cells_write(FILE *file)
 
 void tune_costs(const struct bench_job *job, FILE *file)
 {
-	const int second = partner_find(job);
-	struct partner p = { .comm = job->where.way[0].comm, .other = job->b.rank == 0 ? second : 0 };
+	struct partner p = { .comm = job->where.way[0].comm };
 
-	if (second && (job->b.rank == 0 || job->b.rank == second)) {
+	if (job->b.rank == 0 || is_beside(job, job->b.rank)) {
 		p.buffer = bench_must(calloc(2 * WINDOW, LARGEST));
 		if (job->b.rank == 0)
 			cells_learn(job, &p);

@@ -193,6 +193,8 @@ bool railmpi_counter_is_retry(const char *name);
  * more.
  */
 bool railmpi_learned(unsigned cell, struct rail_learned *out);
+/* The place of a rank of MPI_COMM_WORLD on this host, as in cells; NULL: nothing is routed. */
+const char *railmpi_place(int rank);
 /* rail_learned_text, rail_processor of librail. */
 enum { RAILMPI_LEARNED_TEXT = 320 };
 void railmpi_learned_text(const struct rail_learned *cell, char *text, size_t size);

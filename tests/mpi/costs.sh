@@ -48,6 +48,13 @@ expect "exec --ledger tells them of each rank" eval \
 launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/learn_suite native
 expect "it tells the races of collectives, once" \
 	[ "$(grep -c '^  learned, 2 ranks: allreduce 128K [a-z]* [a-z]*=[0-9]* .*(measured)$' "$err")" -eq 1 ]
+if [ "$(nproc)" -le 2 ]; then
+	export RG_CASE=world
+	launch 3 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/learn_suite native
+	unset RG_CASE
+	expect "ranks that share cores keep the table's choice" grep -q \
+		'^  learned, 3 ranks: bcast 32K scatter-ring (the table.s, since ranks share cores)$' "$err"
+fi
 
 # The sender's choice, from a file whose lines end with CR LF.
 # eager SCHEME: eager messages of a bandwidth run of 16 KiB

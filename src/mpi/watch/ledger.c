@@ -1,6 +1,7 @@
 /* ledger.c - what the rails have carried and could carry, for programs that include railmpi.h. */
 #include <errno.h>
 
+#include "mpi/comm/peers.h"
 #include "mpi/job/progress.h"
 #include "mpi/railmpi.h"
 #include "rail/programs.h"
@@ -71,6 +72,11 @@ bool railmpi_learned(unsigned cell, struct rail_learned *out)
 	there = layer.rails && rail_learned(layer.rails, cell, out);
 	layer_leave();
 	return there;
+}
+
+const char *railmpi_place(int rank)
+{
+	return layer.rails ? rail_place_name(world_peer[rank]) : NULL;
 }
 
 void railmpi_learned_text(const struct rail_learned *cell, char *text, size_t size)

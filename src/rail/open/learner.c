@@ -8,6 +8,8 @@
 #include "rail/message/scheme_learner.h"
 #include "rail/open/learner.h"
 #include "rail/open/rail_ctx.h"
+#include "rail/peer/peer.h"
+#include "rail/programs.h"
 
 static const struct rail_learner *const learners[] = {
 	&rail_scheme_learner,
@@ -20,6 +22,11 @@ static const char *const places[RAIL_PLACES] = {
 	[RAIL_PLACE_HOST] = "host", [RAIL_PLACE_CACHE] = "cache", [RAIL_PLACE_PACKAGE] = "package",
 	[RAIL_PLACE_APART] = "apart",
 };
+
+const char *rail_place_name(const struct rail_peer *peer)
+{
+	return places[peer->crossing.place];
+}
 
 static int place_named(const char *name)
 {
