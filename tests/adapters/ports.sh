@@ -77,6 +77,7 @@ ranks=
 # Cables of one network that are crossed, and what stays when nothing passes.
 rails 2 reach=0/soft0:1-1/soft0:1+0/soft0:2-1/soft0:2,link=ib 'soft0:1 (LID 1, .* of host0 meets soft0:2 of host1'
 rails 2 reach=0/soft0:1-1/soft0:1,link=eth,gids=ip4.v2 'to soft0:1 (LID 0, GID ::ffff:10.0.0.2) there: are cables crossed'
+rails 2 link=ib,maxwr=129,maxcqe=300,reach=0/soft0:1-1/soft0:1 'soft0:1 (LID 1, .* of host0 meets soft0:2 of host1'
 rails 3 link=ib,ports=3,reach=0/soft0:1-1/soft0:1+0/soft0:1-1/soft0:2 'soft0:1 .* of host0 meets soft0:3 of host1'
 rails 1 link=ib,reach=0/soft0:2-1/soft0:1+0/soft0:2-1/soft0:2 \
 	'soft0:2 of host0 and another port are left out: nothing passes between soft0:2 (LID 2, GID fe80::'

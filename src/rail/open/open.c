@@ -191,6 +191,12 @@ static bool same_device(const struct rail *a, const struct rail *b)
 	return a->port->device == b->port->device;
 }
 
+/* Queues are as deep as the devices allow, with one request kept for vrb_qp_stop_marked. */
+static bool is_too_deep(const struct ibv_device_attr *device, uint32_t depth)
+{
+	return depth >= (uint32_t)device->max_qp_wr || 2 * (depth + 1) > (uint32_t)device->max_cqe;
+}
+
 static int adapters_open(struct rail_ctx *ctx)
 {
 	for (int r = 0; r < all_rails(ctx); r++) {
@@ -206,10 +212,8 @@ static int adapters_open(struct rail_ctx *ctx)
 			return rc;
 		ctx->adapter_count += first == r;
 	}
-	/* Queues are as deep as the devices allow, with one request kept for vrb_qp_stop_marked. */
 	for (int a = 0; a < ctx->adapter_count; a++)
-		while (ctx->bulk_depth > BULK_DEPTH_MIN &&
-		       ctx->bulk_depth >= (uint32_t)ctx->adapter[a].attr.max_qp_wr)
+		while (ctx->bulk_depth > BULK_DEPTH_MIN && is_too_deep(&ctx->adapter[a].attr, ctx->bulk_depth))
 			ctx->bulk_depth /= 2;
 	ctx->polled = true;
 	for (int a = 0; a < ctx->adapter_count; a++)

@@ -25,7 +25,7 @@
 #include "verbs/vrb.h"
 
 enum {
-	PROBE_SENDS = 64, PROBE_RECEIVES = 192,
+	PROBE_SENDS = 8, PROBE_RECEIVES = 192,	/* or as many receives as the device has */
 	PROBE_STRIDE = VRB_GRH_BYTES + 24,
 	PROBE_TIMES = 4,		/* in a round */
 	PROBE_STEPS = 32,		/* hosts that each one sends to, rail by rail */
@@ -57,6 +57,7 @@ struct probe_rail {
 	struct vrb_ud ud;
 	unsigned char *memory;
 	struct ibv_mr *mr;
+	uint32_t receives;
 	uint32_t out;			/* requests to send under way */
 	uint32_t came;			/* from the host step(i) before this one, over this rail: bit i */
 };
@@ -110,9 +111,18 @@ static int rail_fill(struct probe_rail *r)
 
 	r->memory = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
 	rc = r->memory ? vrb_mr_register(r->adapter, r->memory, bytes, VRB_MR_BULK, &r->mr) : -ENOMEM;
-	for (uint64_t i = 0; i < PROBE_RECEIVES && !rc; i++)
+	for (uint64_t i = 0; i < r->receives && !rc; i++)
 		rc = receive(r, i);
 	return rc;
+}
+
+static uint32_t receives_of(const struct ibv_device_attr *device)
+{
+	int most = PROBE_RECEIVES;
+
+	most = device->max_qp_wr < most ? device->max_qp_wr : most;
+	most = device->max_cqe - PROBE_SENDS < most ? device->max_cqe - PROBE_SENDS : most;
+	return most > 0 ? (uint32_t)most : 1;
 }
 
 static int rail_make(struct rail_prober *p, const struct rail_settings *set, const struct rail_hosts *h,
@@ -134,8 +144,10 @@ static int rail_make(struct rail_prober *p, const struct rail_settings *set, con
 		return rc;
 	rail_hosts_port_use(h, (unsigned)rail, r->port);
 	rc = adapter_find(p, r->port, &r->adapter);
-	if (!rc)
-		rc = vrb_ud_create(r->adapter, r->port, PROBE_SENDS, PROBE_RECEIVES, &r->ud);
+	if (!rc) {
+		r->receives = receives_of(&r->adapter->attr);
+		rc = vrb_ud_create(r->adapter, r->port, PROBE_SENDS, r->receives, &r->ud);
+	}
 	return rc ? rc : rail_fill(r);
 }
 
