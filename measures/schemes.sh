@@ -1,9 +1,9 @@
 # schemes.sh - a group of measures/run.sh: what the automatic choice between two processes of one host costs
 # against each scheme that options force, plain copies, and the MPI libraries by themselves.
 #
-#	MEASURE_SCHEMES=WORDS	of: plain pt2pt collectives first before (default: all, half an hour or more); none: tables of
+#	MEASURE_SCHEMES=WORDS	of: plain pt2pt collectives first before (default: all, a quarter of an hour); none: tables of
 #				MEASURE_VALUES
-#	MEASURE_LAUNCHES=N	default here: 7; 1 tries whether it works
+#	MEASURE_LAUNCHES=N	default here: 5, of plain, collectives and first 3; 1 tries whether it works
 #	MEASURE_SIZES=LOW:HIGH	of pt2pt (default: 4K:4M)
 #	MEASURE_VALUES=FILE	values are added to those of this file (its whole path): parts can be measured apart
 #	MEASURE_PERF=N		of the rows below a native library, so many are run again under perf (default 4)
@@ -25,7 +25,9 @@ scheme_args="--soft ideal --buffers malloc -i 2000 -x 5"
 # Ways of one launch, which take turns inside each size; forced ones pin the eager limit of today's default,
 # so that a choice of eager limits shows.  Options of a job make launches of their own.
 one_launch="native auto again read write both turns"
-own_launches="eager16K eager32K eager64K mapped"
+own_launches="eager32K eager64K mapped"
+# Without a warm-up each way is a launch.
+first_ways="native auto again read both turns eager32K mapped"
 
 # scheme_item WAY: as an item of --over; scheme_name undoes it
 scheme_item() {
@@ -108,7 +110,7 @@ scheme_collectives() {
 	[ "$(nproc)" -ge 4 ] || echo "  4 ranks on $(nproc) processors: their times are mostly the scheduler's"
 	for coll in alltoall allgather bcast allreduce; do
 		for ranks in 2 4; do
-			for k in $(seq "$launches"); do
+			for k in $(seq "$few"); do
 				scheme_turn "$coll-$ranks" $ranks "collective/rg_$coll -m 4K:1M --time-cap 0.02" \
 					"native auto again read both" eager64K $(algorithms $coll)
 			done
@@ -118,7 +120,7 @@ scheme_collectives() {
 
 # A ring of 256 KiB, as librail has with an eager limit of 64 KiB.
 scheme_plain() {
-	for k in $(seq "$launches"); do
+	for k in $(seq "$few"); do
 		measures/copies 4096 4194304 256 0 8 32 >"$work/plain" 2>"$err" || stop "copies"
 		awk -v k="$k" '$1 == "plain" { print $2, $4, "plain-" $3, k, $5 }' "$work/plain" >>"$values"
 	done
@@ -127,13 +129,13 @@ scheme_plain() {
 # Messages without a warm-up: COUNT:MODE of sizes from 4 KiB to 1 MiB, COUNT:MODE:BYTES of one size.  All launches
 # have the same messages.
 scheme_first() {
-	for row in 100:reused:16384 100:reused:65536 100:reused:262144 100:reused:1048576 \
-		100:fresh:65536 100:fresh:1048576 10000:reused 10000:fresh; do
+	for row in 100:reused:16384 100:reused:65536 100:reused:1048576 100:fresh:65536 \
+		10000:reused 10000:fresh; do
 		IFS=: read -r count mode size <<-END
 			$row
 		END
-		for k in $(seq "$launches"); do
-			for way in $one_launch $own_launches; do
+		for k in $(seq "$few"); do
+			for way in $first_ways; do
 				by="src/cli/railgauge exec --over single --soft ideal $(scheme_options $way) --"
 				[ $way != native ] || by=
 				once kept 2 $by measures/first $mode $count ${size:-4096} ${size:-1048576} 1
@@ -364,7 +366,8 @@ scheme_machine() {
 }
 
 scheme_choice() {
-	[ -n "${MEASURE_LAUNCHES-}" ] || launches=7
+	few=$launches
+	[ -n "${MEASURE_LAUNCHES-}" ] || launches=5 few=3
 	touch "$values"
 	for part in ${MEASURE_SCHEMES:-plain pt2pt collectives first}; do
 		case $part in

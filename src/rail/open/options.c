@@ -153,8 +153,8 @@ static const struct opt options[] = {
 	{ .name = "chunk", .type = OPT_SIZE, .carry = OPT_JOB, AT(chunk), .arg = "BYTES",
 	  .standard = "auto", .special = "auto", .min = RAIL_CHUNK_BYTES_MIN,
 	  .max = RAIL_CHUNK_MAX_BYTES,
-	  .help = "largest request of a piece of a large message; auto: 64K, over TCP 256K; pull "
-		  "and both have sizes of their own; long distances need more" },
+	  .help = "largest request of a piece of a large message; auto: 64K, over TCP 256K, of "
+		  "one rail within a host 4M; pull and both have sizes of their own; long distances need more" },
 	{ .name = "qps", .type = OPT_COUNT, .carry = OPT_JOB, AT(qps), .arg = "N",
 	  .standard = "auto", .special = "auto", .min = 1, .max = RAIL_QPS_MAX,
 	  .help = "queue pairs per rail and peer that share large messages, more for long distances; "
