@@ -58,7 +58,21 @@ void hca_wire_look_at(_Atomic uint64_t *look_ns, uint64_t at_ns)
 
 /* ---- A pass -------------------------------------------------------------- */
 
-static void serve_event(struct hca_wire *wire, const struct epoll_event *e)
+/* direct: this pass has served all that are active.  qp->lock held. */
+static void qp_event(struct hca_wire_qp *w, uint32_t events, bool direct)
+{
+	w->stream.drained = false;
+	w->stream.ended |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+	if (direct && w->active && !w->stream.ended) {
+		w->unread = true;	/* perhaps: the next pass looks */
+		return;
+	}
+	hca_wire_serve(w);
+	if (w->state == HCA_WIRE_OPEN)
+		hca_wire_activate(w);
+}
+
+static void serve_event(struct hca_wire *wire, const struct epoll_event *e, bool direct)
 {
 	struct hca_wire_qp *w = e->data.ptr;
 
@@ -76,22 +90,18 @@ static void serve_event(struct hca_wire *wire, const struct epoll_event *e)
 		return;
 	case HCA_WIRE_QP:
 		hca_lock(&w->qp->lock);
-		w->stream.drained = false;
-		w->stream.ended |= (e->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
-		hca_wire_serve(w);
-		if (w->state == HCA_WIRE_OPEN)
-			hca_wire_activate(w);
+		qp_event(w, e->events, direct);
 		hca_unlock(&w->qp->lock);
 	}
 }
 
-static void serve_events(struct hca_wire *wire)
+static void serve_events(struct hca_wire *wire, bool direct)
 {
 	struct epoll_event e[EVENTS];
 	int i, n = epoll_wait(wire->epoll, e, EVENTS, 0);
 
 	for (i = 0; i < n; i++)
-		serve_event(wire, &e[i]);
+		serve_event(wire, &e[i], direct);
 }
 
 /* Are datagrams on their way, perhaps? */
@@ -113,7 +123,7 @@ static void progress(struct hca_fabric *f)
 	atomic_store_explicit(&wire->passes, passes, memory_order_relaxed);
 	direct = hca_wire_serve_active(wire);
 	if (!direct || !wire->active || hears_datagrams(wire) || passes % EPOLL_PASSES == 0)
-		serve_events(wire);
+		serve_events(wire, direct);
 	now = rg_now_ns();
 	if (atomic_load_explicit(&wire->peers.look_ns, memory_order_relaxed) <= now)
 		hca_wire_peers_look(wire, now);
