@@ -28,8 +28,9 @@
  *  - Reductions keep the order of ranks, a0 op a1 op ..., unless the operation commutes.
  *    Every rank gets the same bits.  A call gives the same bits each time: where costs choose
  *    the algorithm, they choose among those that combine in one order (COLL_SAME_BITS).
- *  - Calls with wrong arguments go to the library, which raises its usual error.  Such a call counts as
- *    begun: other ranks may make it with right ones (coll_skip).  After an error, a lost rank's too (lost.h), the algorithm goes on, so that other ranks do not wait for ever; the
+ *  - Calls with wrong arguments go to the library, which raises its usual error.  Such a call counts
+ *    as begun: other ranks may make it with right ones (coll_skip).  After an error, a lost rank's too
+ *    (lost.h), the algorithm goes on, so that other ranks do not wait for ever; the
  *    call returns the first error.  The data of a rank with an error may be wrong, so the rank
  *    sends no more of it: an empty message in place of each, and one byte in place of an empty
  *    message (coll_signal).  Either is an error at its receiver, which goes on in the same way.  A

@@ -114,7 +114,8 @@ static bool pairs_are_few(const struct crowd *c, unsigned rail, bool *also_narro
 		snprintf(why, size, "%.*s of %s has %u queue pairs; an Alltoall of %u rank%s there, each with %u "
 			 "peers, takes %llu: each peer has one rail and smaller shares, which are %llu",
 			 (int)device_length(port->name), port->name, c->host->name, port->queue_pairs,
-			 c->processes, c->processes == 1 ? "" : "s", c->peers, (unsigned long long)all, (unsigned long long)narrow);
+			 c->processes, c->processes == 1 ? "" : "s", c->peers, (unsigned long long)all,
+			 (unsigned long long)narrow);
 	return true;
 }
 
