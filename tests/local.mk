@@ -36,11 +36,14 @@ unsanitized = tests/stats/test_pilot tests/virtual/test_rails tests/virtual/conf
 	tests/virtual/stops $(filter-out tests/bench/each.sh tests/cli/cite.sh tests/cli/compare.sh tests/cli/figures.sh tests/cli/report.sh,$(bench_test_scripts)) \
 	tests/apps/apps.sh tests/mpi/assumptions.sh tests/mpi/confined.sh tests/mpi/everybody.sh tests/mpi/fortran.sh \
 	tests/mpi/loading.sh tests/mpi/mapping.sh tests/mpi/memcheck.sh tests/mpi/costs.sh tests/mpi/tune.sh
-# SANITIZE_DRAWN=yes (.ci/run): of these one half or the other, by RG_SEED.
-sanitized_in_turn_0 = tests/mpi/suites.sh tests/mpi/random.sh tests/mpi/lost.sh tests/stats/test_shift tests/virtual/test_lost
-sanitized_in_turn_1 = tests/mpi/collectives.sh tests/mpi/calls.sh tests/mpi/ledger.sh tests/accept/test_accept \
-	tests/rail/test_peer_failure
-not_drawn = $(if $(filter yes,$(SANITIZE_DRAWN)),$(sanitized_in_turn_$(shell expr $${RG_SEED:-1} % 2)))
+# SANITIZE_DRAWN=yes (.ci/run): of these lists one, by RG_SEED.
+sanitized_in_turn_0 = tests/mpi/suites.sh tests/mpi/random.sh tests/mpi/lost.sh tests/virtual/test_lost
+sanitized_in_turn_1 = tests/mpi/collectives.sh tests/mpi/calls.sh tests/accept/test_accept
+sanitized_in_turn_2 = tests/mpi/ledger.sh tests/memory/memory.sh tests/rail/test_peer_failure \
+	tests/stats/test_shift tests/fuzz/fuzz_result
+drawn = $(sanitized_in_turn_$(shell expr $${RG_SEED:-1} % 3))
+not_drawn = $(if $(filter yes,$(SANITIZE_DRAWN)),$(filter-out $(drawn),$(sanitized_in_turn_0) \
+	$(sanitized_in_turn_1) $(sanitized_in_turn_2)))
 check-sanitize:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(filter-out $(unsanitized) $(not_drawn),$(TESTS))"
 .PHONY: check-mpi check-sanitize
