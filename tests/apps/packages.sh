@@ -89,13 +89,13 @@ told() {
 	cat "$out" "$dir"/*.out 2>/dev/null | grep -aE "$1" | sort
 }
 
-# same NAME PACKAGE PATTERN COMMAND...: natively and over rails
+# same NAME PACKAGE PATTERN COMMAND...: natively and over rails; a script of python3 needs the module NAME
 same() {
 	name=$1 package=$2 pattern=$3
 	shift 3
 	[ "${RG_CASE:-$name}" = "$name" ] || return 0
 	case $1 in
-	*/python3) "$1" -c "import $package" 2>/dev/null ;;
+	*/python3) "$1" -c "import $name" 2>/dev/null ;;
 	*) command -v "$1" >/dev/null ;;
 	esac || { echo "absent: $name ($package)" && return; }
 	rm -f "$dir"/*.out
@@ -123,8 +123,9 @@ done
 # Debian has these for its own MPI library only.
 if [ "$RG_MPI_FLAVOR" = openmpi ]; then
 	same lammps lammps '^ +[0-9]+ +[0-9.-]+ +[0-9.-]+ +[0-9.-]+ +[0-9.-]+ +[0-9.-]+ *$' lmp -in melt.in -log none
-	same petsc petsc4py '^solved' /usr/bin/python3 solve.py
-	same fft mpi4py_fft '^solved' /usr/bin/python3 transform.py
-	same h5py h5py '^solved' /usr/bin/python3 file.py
+	same petsc4py python3-petsc4py '^solved' /usr/bin/python3 solve.py
+	same mpi4py_fft python3-mpi4py-fft '^solved' /usr/bin/python3 transform.py
+	same h5py python3-h5py-mpi '^solved' /usr/bin/python3 file.py
 fi
+[ "$checks" -gt 0 ] || { echo "skipped: none of the programs is installed" && exit 77; }
 finish
