@@ -304,6 +304,24 @@ static void test_lost_halves(void **state)
 	is_rails(HOSTS, 1);
 }
 
+/* A rail that cannot be takes all steps of the search; another one is there nevertheless. */
+static void test_lost_steps(void **state)
+{
+	(void)state;
+	like_hosts(HOSTS, 3);
+	/* Rail 0 has ports 0 of the last two, which do not reach each other; all hosts before have a choice. */
+	for (unsigned h = HOSTS - 2; h < HOSTS; h++)
+		lose(0, 0, h, 6);
+	lose(HOSTS - 2, 0, HOSTS - 1, 1 << 0);
+	for (unsigned h = 2; h < HOSTS - 2; h++)
+		lose(1, 2, h, 1 << 2);
+	/* Rails 1 and 2 are no equal ports of the first two. */
+	lose(1, 1, 2, 1 << 1);
+	choose(HOSTS);
+	is_sound(HOSTS);
+	is_rails(HOSTS, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -311,6 +329,7 @@ int main(void)
 		cmocka_unit_test(test_lost_between), cmocka_unit_test(test_lost_both),
 		cmocka_unit_test(test_lost_reference), cmocka_unit_test(test_lost_drawn),
 		cmocka_unit_test(test_lost_halves), cmocka_unit_test(test_lost_set),
+		cmocka_unit_test(test_lost_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, hosts_free);
