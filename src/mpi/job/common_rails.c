@@ -119,6 +119,7 @@ struct probing {
 	unsigned char *marked;		/* [count] */
 	struct rail_loss *mine;		/* [count * RAIL_MAX] */
 	int *bytes, *at;		/* [ranks] */
+	bool failed;			/* some rank has no memory for losses, which others know */
 };
 
 static int probing_begin(struct probing *p, unsigned char *address)
@@ -226,10 +227,9 @@ static bool pairs_probe(struct probing *p, const unsigned char *marked)
 		rail_probe_pairs(p->prober, marked);
 	is_missing(p, pairs_ms, 2);
 	all = losses_gather(p, &count);
-	if (!on_every(all && !rail_hosts_lose(p->hosts, all, count, &news)))
-		news = false;
+	p->failed = !on_every(all && !rail_hosts_lose(p->hosts, all, count, &news));
 	free(all);
-	return news;
+	return news && !p->failed;
 }
 
 static bool suspects_probe(struct probing *p)
@@ -248,7 +248,7 @@ static bool probe(struct rail_hosts *hosts, unsigned count)
 	bool news = false;
 
 	if (probe_start(&p) && is_missing(&p, rails_ms, 3))
-		news = pairs_probe(&p, NULL) || suspects_probe(&p);
+		news = pairs_probe(&p, NULL) || (!p.failed && suspects_probe(&p));
 	probing_end(&p);
 	return news;
 }
