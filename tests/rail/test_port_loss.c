@@ -26,7 +26,7 @@ static void lose(unsigned a, unsigned port, unsigned b, uint32_t ports)
 	assert_false(news);
 }
 
-/* Of each rail any two hosts' ports reach each other, and no port is of two rails. */
+/* Any two ports of a rail reach each other, and no port is of two rails. */
 static void is_sound(unsigned hosts)
 {
 	for (unsigned r = 0; r < choice.rails; r++)
@@ -84,7 +84,7 @@ static void test_lost(void **state)
 	assert_non_null(strstr(choice.why, "mlx5_0:1 of node0: nothing passes between"));
 }
 
-/* Of several ports to which nothing passes the line names the one that is of the same network. */
+/* The line names, of several ports to which nothing passes, the one of the same network. */
 static void test_lost_nearest(void **state)
 {
 	(void)state;
@@ -206,11 +206,11 @@ static void test_lost_set(void **state)
 	}
 }
 
-/* An assignment that is tried: of each host the ports in use, of each rail the hosts' ports. */
+/* An assignment that is tried. */
 struct tried {
 	unsigned hosts, ports;
-	uint32_t used[HOSTS];
-	unsigned char at[4][HOSTS];
+	uint32_t used[HOSTS];		/* a host's ports */
+	unsigned char at[4][HOSTS];	/* a rail's ports */
 };
 
 static bool may_be(const struct tried *t, unsigned rail, unsigned h, unsigned q)

@@ -231,7 +231,7 @@ static void search_begin(struct search *s, uint32_t rails, unsigned but)
 	}
 }
 
-/* Without ports, or where a rail is left out, a host has those of choice_match again. */
+/* Ports of choice_match come back: of all rails before the next search, of those left out at the end. */
 static void search_restore(struct search *s, uint32_t rails)
 {
 	for (unsigned k = 0; k < s->hosts; k++)
