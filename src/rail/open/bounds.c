@@ -47,23 +47,21 @@ struct crowd {
 	struct rail_plan_peer peer, narrow;
 };
 
-static struct crowd crowd_of(const struct rail_hosts *h, unsigned index)
+/* ranks: of all hosts; lag: rail_hosts_lag. */
+static struct crowd crowd_of(const struct rail_hosts *h, unsigned index, unsigned ranks, bool lag)
 {
 	struct crowd c = { .hosts = h, .host = h->host[index], .index = index };
-	unsigned ranks = 0;
 
-	for (unsigned i = 0; i < h->hosts; i++)
-		ranks += h->host[i]->processes;
 	c.processes = c.host->processes;
 	c.peers = ranks - (c.host->meets ? 1 : c.processes);
 	c.peer = (struct rail_plan_peer){
 		.ranks = ranks, .rails = h->choice.rails,
 		.eager = c.host->eager == RAIL_AUTO ? rail_plan_eager(ranks, false) : c.host->eager,
-		.qps = c.host->qps == RAIL_AUTO ? (rail_hosts_lag(h) ? 2 : 1) : c.host->qps ? (uint32_t)c.host->qps : 1,
+		.qps = rail_plan_qps(c.host->qps, lag),
 	};
 	c.narrow = c.peer;
 	c.narrow.eager = c.host->eager == RAIL_AUTO ? rail_plan_eager(RAIL_PLAN_MANY, false) : c.host->eager;
-	c.narrow.qps = c.host->qps == RAIL_AUTO ? 1 : c.peer.qps;
+	c.narrow.qps = rail_plan_qps(c.host->qps, false);
 	return c;
 }
 
@@ -136,12 +134,16 @@ static bool memory_is_short(const struct crowd *c, bool *also_narrow, char *why,
 
 bool rail_hosts_narrow(const struct rail_hosts *h, char *why, size_t size)
 {
+	const bool lag = rail_hosts_lag(h);
 	bool narrow = false, also_narrow = false;
+	unsigned ranks = 0;
 
 	if (why && size)
 		*why = 0;
+	for (unsigned i = 0; i < h->hosts; i++)
+		ranks += h->host[i]->processes;
 	for (unsigned i = 0; i < h->hosts; i++) {
-		const struct crowd c = crowd_of(h, i);
+		const struct crowd c = crowd_of(h, i, ranks, lag);
 
 		for (unsigned r = 0; r < h->choice.rails; r++)
 			narrow |= pairs_are_few(&c, r, &also_narrow, why, size);
