@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "made_hosts.h"
+#include "rail/open/common.h"
 #include "rail/open/options.h"
 
 /* A DGX: eight ports for messages, four for storage on a fabric of their own or of another kind. */
@@ -279,6 +280,56 @@ static void test_named(void **state)
 	assert_int_equal(choose(2), -ENETUNREACH);
 }
 
+static bool is_narrow(unsigned hosts, char *why, size_t size)
+{
+	struct choice_host *of[HOSTS];
+	struct rail_hosts all = { .hosts = hosts, .host = of };
+
+	for (unsigned h = 0; h < hosts; h++)
+		of[h] = &host[h];
+	is_rails(hosts, 2);
+	all.choice = choice;
+	return rail_hosts_narrow(&all, why, size);
+}
+
+/* One host's adapter or memory is too small for all connections; the line has its numbers. */
+static void test_narrow(void **state)
+{
+	char why[320];
+
+	(void)state;
+	begin();
+	for (unsigned h = 0; h < 3; h++) {
+		host[h].processes = 4;
+		host[h].eager = host[h].qps = RAIL_AUTO;
+		for (unsigned p = 0; p < 2; p++)
+			ib_add(h, 50 * GB, 1);
+	}
+	assert_false(is_narrow(3, why, sizeof(why)));
+	assert_string_equal(why, "");
+	/* A rail is on each adapter: 4 x (8 peers x 2 + 1), narrow 4 x (4 peers x 2 + 1). */
+	host[1].port[1].queue_pairs = 68;
+	assert_false(is_narrow(3, why, sizeof(why)));
+	host[1].port[1].queue_pairs = 67;
+	assert_true(is_narrow(3, why, sizeof(why)));
+	assert_non_null(strstr(why, "mlx5_1 of node1 has 67 queue pairs; an Alltoall of 4 ranks there, each with 8 "
+			       "peers, takes 68: each peer has one rail and smaller shares, which are 36"));
+	/* Each process says later what it lacks. */
+	host[1].port[1].queue_pairs = 35;
+	assert_true(is_narrow(3, why, sizeof(why)));
+	assert_string_equal(why, "");
+	/* Nothing else says it of memory. */
+	host[1].port[1].queue_pairs = 0;
+	host[2].pinned = 4 << 20;
+	assert_true(is_narrow(3, why, sizeof(why)));
+	assert_non_null(strstr(why, "a process of node2 may pin 4 MiB"));
+	host[2].pinned = 1 << 18;
+	assert_true(is_narrow(3, why, sizeof(why)));
+	assert_non_null(strstr(why, "a process of node2 may pin 0 MiB"));
+	host[2].pinned = UINT64_C(1) << 40;
+	assert_false(is_narrow(3, why, sizeof(why)));
+}
+
 static void test_gid_lists(void **state)
 {
 	static const char *const good[] = { "auto", "0", "255", "mlx5_0:1=3", "mlx5_0:1=3,mlx5_1:2=auto", "3;n1=4",
@@ -311,6 +362,7 @@ int main(void)
 		cmocka_unit_test(test_networks), cmocka_unit_test(test_gids),
 		cmocka_unit_test(test_pairwise), cmocka_unit_test(test_pkeys),
 		cmocka_unit_test(test_named), cmocka_unit_test(test_gid_lists),
+		cmocka_unit_test(test_narrow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, hosts_free);

@@ -98,7 +98,8 @@ static uint64_t pinned_narrow(const struct crowd *c)
 	return c->peers * rail_plan_narrow(&c->narrow).pinned_bytes;
 }
 
-static bool pairs_are_few(const struct crowd *c, unsigned rail, bool *also_narrow, char *why, size_t size)
+/* Where narrow is not enough, each host has a warning of its own (limits.c). */
+static bool pairs_are_few(const struct crowd *c, unsigned rail, char *why, size_t size)
 {
 	const struct choice_port *port = port_of(c, rail);
 	const unsigned rails = rails_beside(c, rail, c->peer.rails);
@@ -107,8 +108,7 @@ static bool pairs_are_few(const struct crowd *c, unsigned rail, bool *also_narro
 
 	if (!port->queue_pairs || rails_beside(c, rail, rail) || all <= port->queue_pairs)
 		return false;
-	*also_narrow |= narrow > port->queue_pairs;
-	if (why && !*why)
+	if (why && !*why && narrow <= port->queue_pairs)
 		snprintf(why, size, "%.*s of %s has %u queue pairs; an Alltoall of %u rank%s there, each with %u "
 			 "peers, takes %llu: each peer has one rail and smaller shares, which are %llu",
 			 (int)device_length(port->name), port->name, c->host->name, port->queue_pairs,
@@ -117,13 +117,12 @@ static bool pairs_are_few(const struct crowd *c, unsigned rail, bool *also_narro
 	return true;
 }
 
-static bool memory_is_short(const struct crowd *c, bool *also_narrow, char *why, size_t size)
+static bool memory_is_short(const struct crowd *c, char *why, size_t size)
 {
 	const uint64_t all = pinned_all(c), narrow = pinned_narrow(c);
 
 	if (!c->host->pinned || all <= c->host->pinned)
 		return false;
-	*also_narrow |= narrow > c->host->pinned;
 	if (why && !*why)
 		snprintf(why, size, "a process of %s may pin %llu MiB (ulimit -l, or its part of an eighth of the "
 			 "memory); an Alltoall with %u peers pins %llu: each peer has one rail and smaller shares, "
@@ -135,7 +134,7 @@ static bool memory_is_short(const struct crowd *c, bool *also_narrow, char *why,
 bool rail_hosts_narrow(const struct rail_hosts *h, char *why, size_t size)
 {
 	const bool lag = rail_hosts_lag(h);
-	bool narrow = false, also_narrow = false;
+	bool narrow = false;
 	unsigned ranks = 0;
 
 	if (why && size)
@@ -146,10 +145,8 @@ bool rail_hosts_narrow(const struct rail_hosts *h, char *why, size_t size)
 		const struct crowd c = crowd_of(h, i, ranks, lag);
 
 		for (unsigned r = 0; r < h->choice.rails; r++)
-			narrow |= pairs_are_few(&c, r, &also_narrow, why, size);
-		narrow |= memory_is_short(&c, &also_narrow, why, size);
+			narrow |= pairs_are_few(&c, r, why, size);
+		narrow |= memory_is_short(&c, why, size);
 	}
-	if (why && size && also_narrow)
-		*why = 0;
 	return narrow;
 }
