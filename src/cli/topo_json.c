@@ -179,6 +179,13 @@ static json_t *links(const struct topo_report *r)
 	return list;
 }
 
+static json_t *need_json(const struct rail_plan_need *n)
+{
+	return json_pack("{s:i, s:i, s:i, s:I}", "queue_pairs", (int)n->queue_pairs, "srq_receives",
+			 (int)n->srq_receives, "cq_entries", (int)n->cq_entries, "pinned_bytes",
+			 (json_int_t)n->pinned_bytes);
+}
+
 /* NULL: none were asked for. */
 static json_t *needs(const struct topo_report *r)
 {
@@ -192,15 +199,10 @@ static json_t *needs(const struct topo_report *r)
 			(json_int_t)need.peers, "peers_of_node", (json_int_t)need.connections,
 			"eager_bytes", (json_int_t)need.eager);
 	for (int kind = 0; kind < TOPO_EAGER_KINDS; kind++) {
-		const struct rail_plan_need *n = &need.peer[kind];
+		json_t *peer = need_json(&need.peer[kind]);
 
-		json_object_set_new(all, kinds[kind], json_pack("{s:i, s:i, s:i, s:I}",
-			"queue_pairs", (int)n->queue_pairs, "srq_receives", (int)n->srq_receives,
-			"cq_entries", (int)n->cq_entries, "pinned_bytes", (json_int_t)n->pinned_bytes));
-		n = &need.narrow[kind];
-		json_object_set_new(json_object_get(all, kinds[kind]), "narrow", json_pack("{s:i, s:i, s:i, s:I}",
-			"queue_pairs", (int)n->queue_pairs, "srq_receives", (int)n->srq_receives,
-			"cq_entries", (int)n->cq_entries, "pinned_bytes", (json_int_t)n->pinned_bytes));
+		json_object_set_new(peer, "narrow", need_json(&need.narrow[kind]));
+		json_object_set_new(all, kinds[kind], peer);
 	}
 	return all;
 }

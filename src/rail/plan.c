@@ -30,6 +30,11 @@ uint64_t rail_plan_eager(uint64_t ranks, bool net)
 	return net ? RAIL_EAGER_NET_BYTES : is_many(ranks) ? EAGER_MANY : RAIL_EAGER_BYTES;
 }
 
+uint32_t rail_plan_qps(uint64_t qps, bool lag)
+{
+	return qps == RAIL_AUTO ? (lag ? 2 : 1) : qps ? (uint32_t)qps : 1;
+}
+
 uint32_t rail_plan_bulk_depth(uint64_t ranks)
 {
 	uint32_t depth = BULK_DEPTH;

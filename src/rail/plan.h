@@ -24,6 +24,8 @@ struct rail_plan_share {
 
 /* --eager auto, in bytes.  net: the software HCA over TCP. */
 uint64_t rail_plan_eager(uint64_t ranks, bool net);
+/* --qps of each rail: 0 is 1, RAIL_AUTO 1 or, where queue pairs of a LAG share its cables, 2. */
+uint32_t rail_plan_qps(uint64_t qps, bool lag);
 /* Chunks under way on a bulk lane, at most. */
 uint32_t rail_plan_bulk_depth(uint64_t ranks);
 /* copied: the processors of both ends move the bytes. */

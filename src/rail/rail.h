@@ -225,7 +225,7 @@ void rail_probe_suspects(const struct rail_prober *prober, unsigned char *marked
 void rail_probe_pairs(struct rail_prober *prober, const unsigned char *marked);
 /* Nothing passes from a host's rail to these rails, as bits, of another. */
 struct rail_loss { uint32_t from, to, rail, rails; };
-/* What did not arrive at this host: at most RAIL_MAX times the number of hosts. */
+/* The losses on the way to this host, at most RAIL_MAX times the number of hosts. */
 size_t rail_probe_lost(struct rail_prober *prober, struct rail_loss *lost);
 void rail_probe_close(struct rail_prober *prober);
 /*

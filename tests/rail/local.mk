@@ -21,13 +21,17 @@ check_PROGRAMS += tests/rail/test_rings tests/rail/test_plan
 TESTS += tests/rail/test_rings tests/rail/test_plan
 check_PROGRAMS += tests/rail/test_policy tests/rail/test_rate_estimate tests/rail/test_scheme tests/rail/test_crossing tests/rail/test_eager_choice tests/rail/test_cancel tests/rail/test_net
 TESTS += tests/rail/test_policy tests/rail/test_rate_estimate tests/rail/test_scheme tests/rail/test_crossing tests/rail/test_eager_choice tests/rail/test_cancel tests/rail/test_net
-check_PROGRAMS += tests/rail/test_port_choice tests/verbs/test_sysfs
-TESTS += tests/rail/test_port_choice tests/verbs/test_sysfs
+check_PROGRAMS += tests/rail/test_port_choice tests/rail/test_port_loss tests/verbs/test_sysfs
+TESTS += tests/rail/test_port_choice tests/rail/test_port_loss tests/verbs/test_sysfs
 endif
 tests_verbs_test_sysfs_CPPFLAGS = $(AM_CPPFLAGS)
 tests_verbs_test_sysfs_SOURCES = tests/verbs/test_sysfs.c src/verbs/sysfs.c
 tests_verbs_test_sysfs_LDADD = $(CMOCKA_LIBS)
+made_hosts = tests/rail/made_hosts.c tests/rail/made_hosts.h
+tests_rail_test_port_choice_SOURCES = tests/rail/test_port_choice.c $(made_hosts)
 tests_rail_test_port_choice_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
+tests_rail_test_port_loss_SOURCES = tests/rail/test_port_loss.c $(made_hosts)
+tests_rail_test_port_loss_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 # On a clock of their own, all processes of a job in one.
 if HAVE_CMOCKA
 VIRTUAL_UNITS = tests/virtual/test_rails tests/virtual/test_lost tests/virtual/test_atomic \

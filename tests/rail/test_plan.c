@@ -40,6 +40,10 @@ static void test_large(void **state)
 	p.ranks = 4;
 	need = rail_plan_narrow(&p);
 	assert_int_equal(need.pinned_bytes, 256 + 64 * 64 + 16384);
+	assert_int_equal(rail_plan_qps(RAIL_AUTO, false), 1);
+	assert_int_equal(rail_plan_qps(RAIL_AUTO, true), 2);
+	assert_int_equal(rail_plan_qps(0, true), 1);
+	assert_int_equal(rail_plan_qps(4, true), 4);
 	/* Three of eight rails have eager lanes, two of them in jobs of many ranks. */
 	p = (struct rail_plan_peer){ .ranks = 16, .rails = 8, .qps = 1, .eager = 8192 };
 	assert_int_equal(rail_plan_most(&p).queue_pairs, 8 + 3);

@@ -1,143 +1,11 @@
 /* test_port_choice.c - hosts that are made up: the rails that their ports make. */
-#include "cmocka_all.h"
-
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "made_hosts.h"
+#include "rail/open/common.h"
 #include "rail/open/options.h"
-#include "rail/open/port_choice.h"
-#include "random.h"
-
-enum { HOSTS = 16 };
-
-static const uint64_t GB = 1000000000;
-
-static struct choice_host host[HOSTS];
-static struct choice choice;
-static struct choice_losses lost;
-static char lines[4096];
-
-static void begin(void)
-{
-	memset(host, 0, sizeof(host));
-	lost.count = 0;
-	for (unsigned h = 0; h < HOSTS; h++)
-		snprintf(host[h].name, sizeof(host[h].name), "node%u", h);
-}
-
-/* The next port of a host, at a place of its own: a full member of the default partition. */
-static struct choice_port *port_add(unsigned h, uint8_t link_layer, uint64_t rate)
-{
-	const unsigned n = host[h].count++;
-	struct choice_port *p = &host[h].port[n];
-
-	snprintf(p->name, sizeof(p->name), "mlx5_%u:1", n);
-	snprintf(p->place, sizeof(p->place), "0000:%02x:00.0:1", n);
-	p->link_layer = link_layer;
-	p->rate = rate;
-	p->state = IBV_PORT_ACTIVE;
-	p->usable = 1;
-	p->card = n + 1;
-	p->tables.pkeys = 1;
-	p->tables.pkey[0].key = 0xffff;
-	return p;
-}
-
-static struct choice_port *ib_add(unsigned h, uint64_t rate, unsigned char prefix)
-{
-	struct choice_port *p = port_add(h, IBV_LINK_LAYER_INFINIBAND, rate);
-
-	p->tables.gids = 1;
-	p->tables.gid[0].raw[7] = prefix;
-	p->tables.gid[0].raw[15] = (unsigned char)(h * 16 + host[h].count);
-	return p;
-}
-
-static void gid_add(struct choice_port *p, const char *address, uint8_t type, uint8_t bits)
-{
-	struct vrb_gid *g = &p->tables.gid[p->tables.gids];
-
-	assert_int_equal(inet_pton(AF_INET6, address, g->raw), 1);
-	g->index = (uint8_t)(2 * p->tables.gids++);
-	g->type = type;
-	g->bits = bits;
-}
-
-static struct choice_port *eth_add(unsigned h, uint64_t rate, const char *address, uint8_t bits)
-{
-	struct choice_port *p = port_add(h, IBV_LINK_LAYER_ETHERNET, rate);
-
-	gid_add(p, address, IBV_GID_TYPE_ROCE_V2, bits);
-	return p;
-}
-
-static void keep(void *arg, const char *text)
-{
-	(void)arg;
-	strcat(strcat(lines, text), "\n");
-}
-
-static int choose(unsigned hosts)
-{
-	static const struct choice_host *of[HOSTS];	/* the choice keeps it */
-	int rc;
-
-	for (unsigned h = 0; h < hosts; h++)
-		of[h] = &host[h];
-	choice_free(&choice);
-	rc = choice_make(&choice, of, hosts, &lost);
-	*lines = 0;
-	if (!rc)
-		choice_tell(&choice, keep, NULL);
-	return rc;
-}
-
-static void is_rails(unsigned hosts, unsigned rails)
-{
-	assert_int_equal(choose(hosts), 0);
-	assert_int_equal(choice.rails, rails);
-}
-
-static void is_end(unsigned rail, unsigned h, unsigned port)
-{
-	assert_int_equal(choice.end[h][rail].port, port);
-}
-
-static void says(const char *words)
-{
-	if (!strstr(lines, words))
-		print_error("%s", lines);
-	assert_non_null(strstr(lines, words));
-}
-
-/* Nothing passes between a port and these ones of another host. */
-static void lose(unsigned a, unsigned port, unsigned b, uint32_t ports)
-{
-	const struct choice_loss l = { .a = a, .b = b, .port = port, .ports = ports };
-	bool news = false;
-
-	assert_int_equal(choice_losses_add(&lost, &l, 1, &news), 0);
-	assert_true(news);
-	assert_int_equal(choice_losses_add(&lost, &l, 1, &news), 0);
-	assert_false(news);
-}
-
-/* Of each rail any two hosts' ports reach each other, and no port is of two rails. */
-static void is_sound(unsigned hosts)
-{
-	for (unsigned r = 0; r < choice.rails; r++)
-		for (unsigned a = 0; a < hosts; a++) {
-			const unsigned port = choice.end[a][r].port;
-
-			for (unsigned q = 0; q < r; q++)
-				assert_int_not_equal(choice.end[a][q].port, port);
-			for (unsigned b = 0; b < hosts; b++)
-				assert_false(choice_lost_to(&choice, a, port, b) >> choice.end[b][r].port & 1);
-		}
-}
 
 /* A DGX: eight ports for messages, four for storage on a fabric of their own or of another kind. */
 static void test_eight_and_four(void **state)
@@ -162,278 +30,6 @@ static void test_eight_and_four(void **state)
 		}
 		says("mlx5_2:1 of node0 and 7 more ports are left out");
 	}
-}
-
-/* Cables of one network are crossed: ports that reach each other are paired, as many as can be. */
-static void test_lost(void **state)
-{
-	(void)state;
-	begin();
-	for (unsigned h = 0; h < 3; h++)
-		for (unsigned p = 0; p < 3; p++)
-			ib_add(h, 50 * GB, 1)->lid = (uint16_t)(10 * h + p);
-	is_rails(3, 3);
-	says("");
-	assert_null(strstr(lines, "crossed"));
-	/* Ports 0 and 1 of node1 are on each other's fabric. */
-	lose(0, 0, 1, 1 << 0);
-	lose(1, 1, 0, 1 << 1);
-	is_rails(3, 3);
-	is_end(0, 1, 1);
-	is_end(1, 1, 0);
-	is_end(2, 1, 2);
-	for (unsigned r = 0; r < 3; r++)
-		is_end(r, 2, r);
-	says("mlx5_0:1 (LID 0, GID ::1:0:0:0:1) of node0 meets mlx5_1:1 of node1, since nothing passes to "
-	     "mlx5_0:1 (LID 10, GID ::1:0:0:0:11) there: are cables crossed?");
-	/* Port 0 of node0 reaches port 2 of node1 alone, which others would take. */
-	lost.count = 0;
-	lose(0, 0, 1, 3);
-	is_rails(3, 3);
-	is_end(0, 1, 2);
-	is_end(1, 1, 1);
-	is_end(2, 1, 0);
-	/* It reaches none: the others are rails. */
-	lose(1, 2, 0, 1 << 0);
-	is_rails(3, 2);
-	is_end(0, 0, 1);
-	is_end(1, 0, 2);
-	says("mlx5_0:1 of node0 and another port are left out: nothing passes between mlx5_0:1 (LID 0, GID "
-	     "::1:0:0:0:1) and mlx5_0:1 (LID 10, GID ::1:0:0:0:11) of node1: check cables");
-	/* Nor does any other. */
-	lose(1, 0, 0, 6);
-	lose(1, 1, 0, 6);
-	lose(1, 2, 0, 6);
-	assert_int_equal(choose(3), -ENODEV);
-	assert_non_null(strstr(choice.why, "mlx5_0:1 of node0: nothing passes between"));
-}
-
-/* Of several ports to which nothing passes the line names the one that is of the same network. */
-static void test_lost_nearest(void **state)
-{
-	(void)state;
-	begin();
-	for (unsigned h = 0; h < 2; h++) {
-		eth_add(h, GB, h ? "::ffff:10.0.1.2" : "::ffff:10.0.1.1", 120);
-		eth_add(h, GB, h ? "::ffff:10.0.2.2" : "::ffff:10.0.2.1", 120);
-	}
-	lose(1, 0, 0, 1 << 1);
-	lose(1, 1, 0, 3);
-	is_rails(2, 1);
-	says("mlx5_1:1 of node0 and another port are left out: nothing passes between mlx5_1:1 (LID 0, GID "
-	     "::ffff:10.0.2.1) and mlx5_1:1 (LID 0, GID ::ffff:10.0.2.2) of node1: check cables");
-}
-
-static void like_hosts(unsigned hosts, unsigned ports)
-{
-	begin();
-	for (unsigned h = 0; h < hosts; h++)
-		for (unsigned p = 0; p < ports; p++)
-			ib_add(h, 50 * GB, 1)->lid = (uint16_t)(10 * h + p);
-}
-
-/* Two hosts, neither of them the one by whose ports the rails are counted, do not reach each other. */
-static void test_lost_between(void **state)
-{
-	(void)state;
-	like_hosts(3, 2);
-	lose(1, 0, 2, 1 << 0);
-	is_rails(3, 2);
-	is_sound(3);
-	is_end(0, 1, 0);
-	is_end(0, 2, 1);
-	says("mlx5_0:1 (LID 10, GID ::1:0:0:0:11) of node1 meets mlx5_1:1 of node2, since nothing passes to "
-	     "mlx5_0:1 (LID 20, GID ::1:0:0:0:21) there: are cables crossed?");
-	/* Port 0 of node1 reaches none of node2: one rail is left, with one line. */
-	lose(1, 0, 2, 1 << 1);
-	is_rails(3, 1);
-	is_sound(3);
-	is_end(0, 0, 1);
-	says("mlx5_0:1 of node0 and 2 more ports are left out: nothing passes between mlx5_0:1 (LID 10, GID "
-	     "::1:0:0:0:11) of node1 and mlx5_0:1 (LID 20, GID ::1:0:0:0:21) of node2: check cables");
-	assert_ptr_equal(strchr(lines, '\n') + 1, lines + strlen(lines));
-	/* A port more of node1 takes its place. */
-	ib_add(1, 50 * GB, 1);
-	is_rails(3, 2);
-	is_sound(3);
-	/* Nothing is left. */
-	like_hosts(3, 2);
-	lose(1, 0, 2, 3);
-	lose(1, 1, 2, 3);
-	assert_int_equal(choose(3), -ENODEV);
-	assert_non_null(strstr(choice.why, "mlx5_0:1 of node0: nothing passes between mlx5_0:1 (LID 10, GID "
-			       "::1:0:0:0:11) of node1 and mlx5_0:1 (LID 20, "));
-}
-
-/* Ports of node1 are bound by the reference, so that node2 gives way, and the other way round. */
-static void test_lost_both(void **state)
-{
-	(void)state;
-	for (unsigned bound = 1; bound < 3; bound++) {
-		like_hosts(4, 2);
-		lose(0, 0, bound, 1 << 0);
-		lose(1, 0, 2, 1 << 1);
-		lose(3 - bound, 1, 3, 1 << 1);
-		is_rails(4, 2);
-		is_sound(4);
-		is_end(0, bound, 1);
-	}
-	/* Three hosts, no two of which share a cable's fabric in the same place. */
-	like_hosts(4, 3);
-	for (unsigned p = 0; p < 3; p++) {
-		lose(1, p, 2, UINT32_C(1) << p);
-		lose(2, p, 3, UINT32_C(1) << p);
-		lose(1, p, 3, UINT32_C(1) << p);
-	}
-	is_rails(4, 3);
-	is_sound(4);
-}
-
-/* Another host becomes the reference: losses are those of hosts, whatever the rails are counted by. */
-static void test_lost_reference(void **state)
-{
-	(void)state;
-	like_hosts(3, 3);
-	lose(0, 0, 1, 1 << 0);
-	is_rails(3, 3);
-	is_sound(3);
-	assert_int_equal(choice.ref, 0);
-	is_end(0, 1, 1);
-	is_end(0, 2, 0);
-	host[2].port[1].state = IBV_PORT_DOWN;
-	is_rails(3, 2);
-	is_sound(3);
-	assert_int_equal(choice.ref, 2);
-	host[1].port[1].state = IBV_PORT_DOWN;
-	is_rails(3, 2);
-	is_sound(3);
-	assert_int_equal(choice.ref, 1);
-}
-
-/* Where nothing passes over the best ports, others are rails: slower ones, or of another prefix. */
-static void test_lost_set(void **state)
-{
-	(void)state;
-	for (int kind = 0; kind < 3; kind++) {
-		begin();
-		for (unsigned h = 0; h < 4; h++) {
-			ib_add(h, 50 * GB, 1);
-			if (kind < 2)
-				ib_add(h, kind ? 5 * GB : 25 * GB, 1);
-			else
-				ib_add(h, 50 * GB, 1)->tables.gid[0].raw[7] = (unsigned char)(h ? 2 : 3);
-		}
-		is_rails(4, 1);
-		is_end(0, 3, 0);
-		lose(1, 0, 3, 1);
-		if (kind < 2) {
-			is_rails(4, 1);
-			is_sound(4);
-			is_end(0, 3, 1);
-			says("mlx5_0:1 of node0 and 3 more ports are left out: nothing passes between mlx5_0:1 (");
-		} else {
-			assert_int_equal(choose(4), -ENODEV);
-			assert_non_null(strstr(choice.why, "nothing passes between mlx5_0:1"));
-		}
-	}
-}
-
-/* An assignment that is tried: of each host the ports in use, of each rail the hosts' ports. */
-struct tried {
-	unsigned hosts, ports;
-	uint32_t used[HOSTS];
-	unsigned char at[4][HOSTS];
-};
-
-static bool may_be(const struct tried *t, unsigned rail, unsigned h, unsigned q)
-{
-	for (unsigned g = 0; g < h; g++)
-		if (choice_lost_to(&choice, h, q, g) >> t->at[rail][g] & 1)
-			return false;
-	return !(t->used[h] >> q & 1);
-}
-
-/* As many rails as any assignment has, from this one on: host 0's ports number them. */
-static unsigned most_rails(struct tried *t, unsigned rail, unsigned h)
-{
-	const unsigned from = h ? 0 : rail, to = h ? t->ports : rail + 1;
-	unsigned best = 0;
-
-	if (rail == t->ports)
-		return 0;
-	if (h == t->hosts)
-		return 1 + most_rails(t, rail + 1, 0);
-	if (!h)
-		best = most_rails(t, rail + 1, 0);
-	for (unsigned q = from; q < to; q++) {
-		unsigned n;
-
-		if (!may_be(t, rail, h, q))
-			continue;
-		t->used[h] |= UINT32_C(1) << q;
-		t->at[rail][h] = (unsigned char)q;
-		n = most_rails(t, rail, h + 1);
-		best = n > best ? n : best;
-		t->used[h] &= ~(UINT32_C(1) << q);
-	}
-	return best;
-}
-
-static void lose_drawn(uint64_t *state, unsigned hosts, unsigned ports)
-{
-	for (uint64_t losses = random_below(state, 12) + 1; losses--;) {
-		const unsigned a = (unsigned)random_below(state, hosts);
-		const struct choice_loss l = {
-			.a = a, .b = (a + 1 + (unsigned)random_below(state, hosts - 1)) % hosts,
-			.port = (unsigned)random_below(state, ports),
-			.ports = 1 + (uint32_t)random_below(state, (1u << ports) - 1),
-		};
-		bool news;
-
-		assert_int_equal(choice_losses_add(&lost, &l, 1, &news), 0);
-	}
-}
-
-/* As many rails as can be, by trying all. */
-static void test_lost_drawn(void **state)
-{
-	const char *seed = getenv("RG_SEED");
-	uint64_t random = seed ? strtoull(seed, NULL, 0) : 1;
-
-	(void)state;
-	print_message("seed %llu\n", (unsigned long long)random);
-	for (unsigned turn = 0; turn < 400; turn++) {
-		struct tried t = { .hosts = 3 + turn % 3, .ports = 2 + turn / 3 % 2 };
-		int rc;
-
-		like_hosts(t.hosts, t.ports);
-		lose_drawn(&random, t.hosts, t.ports);
-		rc = choose(t.hosts);
-		assert_int_equal(rc, choice.rails ? 0 : -ENODEV);
-		is_sound(t.hosts);
-		assert_int_equal(choice.rails, most_rails(&t, 0, 0));
-	}
-}
-
-/* Many hosts in two halves that do not meet over equal ports: each half has its own order. */
-static void test_lost_halves(void **state)
-{
-	(void)state;
-	like_hosts(HOSTS, 4);
-	for (unsigned a = 1; a < HOSTS; a += 2)
-		for (unsigned b = 2; b < HOSTS; b += 2)
-			for (unsigned p = 0; p < 4; p++)
-				lose(a, p, b, UINT32_C(1) << p);
-	is_rails(HOSTS, 4);
-	is_sound(HOSTS);
-	/* No order helps: the search ends nevertheless. */
-	for (unsigned a = 1; a < HOSTS; a += 2)
-		for (unsigned b = 2; b < HOSTS; b += 2)
-			for (unsigned p = 0; p < 3; p++)
-				lose(a, p, b, 0xf & ~(UINT32_C(1) << p));
-	choose(HOSTS);
-	is_sound(HOSTS);
-	is_rails(HOSTS, 1);
 }
 
 /* Each port of a card is a device: of nine cards with two, the first ports of eight. */
@@ -684,6 +280,56 @@ static void test_named(void **state)
 	assert_int_equal(choose(2), -ENETUNREACH);
 }
 
+static bool is_narrow(unsigned hosts, char *why, size_t size)
+{
+	struct choice_host *of[HOSTS];
+	struct rail_hosts all = { .hosts = hosts, .host = of };
+
+	for (unsigned h = 0; h < hosts; h++)
+		of[h] = &host[h];
+	is_rails(hosts, 2);
+	all.choice = choice;
+	return rail_hosts_narrow(&all, why, size);
+}
+
+/* One host's adapter or memory is too small for all connections; the line has its numbers. */
+static void test_narrow(void **state)
+{
+	char why[320];
+
+	(void)state;
+	begin();
+	for (unsigned h = 0; h < 3; h++) {
+		host[h].processes = 4;
+		host[h].eager = host[h].qps = RAIL_AUTO;
+		for (unsigned p = 0; p < 2; p++)
+			ib_add(h, 50 * GB, 1);
+	}
+	assert_false(is_narrow(3, why, sizeof(why)));
+	assert_string_equal(why, "");
+	/* A rail is on each adapter: 4 x (8 peers x 2 + 1), narrow 4 x (4 peers x 2 + 1). */
+	host[1].port[1].queue_pairs = 68;
+	assert_false(is_narrow(3, why, sizeof(why)));
+	host[1].port[1].queue_pairs = 67;
+	assert_true(is_narrow(3, why, sizeof(why)));
+	assert_non_null(strstr(why, "mlx5_1 of node1 has 67 queue pairs; an Alltoall of 4 ranks there, each with 8 "
+			       "peers, takes 68: each peer has one rail and smaller shares, which are 36"));
+	/* Each process says later what it lacks. */
+	host[1].port[1].queue_pairs = 35;
+	assert_true(is_narrow(3, why, sizeof(why)));
+	assert_string_equal(why, "");
+	/* Nothing else says it of memory. */
+	host[1].port[1].queue_pairs = 0;
+	host[2].pinned = 4 << 20;
+	assert_true(is_narrow(3, why, sizeof(why)));
+	assert_non_null(strstr(why, "a process of node2 may pin 4 MiB"));
+	host[2].pinned = 1 << 18;
+	assert_true(is_narrow(3, why, sizeof(why)));
+	assert_non_null(strstr(why, "a process of node2 may pin 0 MiB"));
+	host[2].pinned = UINT64_C(1) << 40;
+	assert_false(is_narrow(3, why, sizeof(why)));
+}
+
 static void test_gid_lists(void **state)
 {
 	static const char *const good[] = { "auto", "0", "255", "mlx5_0:1=3", "mlx5_0:1=3,mlx5_1:2=auto", "3;n1=4",
@@ -708,31 +354,16 @@ static void test_gid_lists(void **state)
 	assert_int_equal(rail_gid_index_of("n1=4", "n2", "mlx5_1:1"), -1);
 }
 
-static int end(void **state)
-{
-	(void)state;
-	choice_free(&choice);
-	free(lost.at);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_eight_and_four), cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_lost_nearest), cmocka_unit_test(test_lost_between),
-		cmocka_unit_test(test_lost_both),
-		cmocka_unit_test(test_lost_reference), cmocka_unit_test(test_lost_drawn),
-		cmocka_unit_test(test_lost_halves), cmocka_unit_test(test_lost_set),
-		cmocka_unit_test(test_cards),
-		cmocka_unit_test(test_unlike_hosts),
-		cmocka_unit_test(test_prefixes),
-		cmocka_unit_test(test_networks),
-		cmocka_unit_test(test_gids), cmocka_unit_test(test_pairwise),
-		cmocka_unit_test(test_pkeys),
-		cmocka_unit_test(test_named),
-		cmocka_unit_test(test_gid_lists),
+		cmocka_unit_test(test_eight_and_four), cmocka_unit_test(test_cards),
+		cmocka_unit_test(test_unlike_hosts), cmocka_unit_test(test_prefixes),
+		cmocka_unit_test(test_networks), cmocka_unit_test(test_gids),
+		cmocka_unit_test(test_pairwise), cmocka_unit_test(test_pkeys),
+		cmocka_unit_test(test_named), cmocka_unit_test(test_gid_lists),
+		cmocka_unit_test(test_narrow),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, end);
+	return cmocka_run_group_tests(tests, NULL, hosts_free);
 }

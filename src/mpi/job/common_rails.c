@@ -119,6 +119,7 @@ struct probing {
 	unsigned char *marked;		/* [count] */
 	struct rail_loss *mine;		/* [count * RAIL_MAX] */
 	int *bytes, *at;		/* [ranks] */
+	bool failed;			/* some rank has no memory for losses, which others know */
 };
 
 static int probing_begin(struct probing *p, unsigned char *address)
@@ -149,25 +150,34 @@ static int on_every(int ready)
 	return every;
 }
 
+/* The addresses of all hosts, in their order: each lowest rank's, no others. */
+static void addresses_gather(struct probing *p, const unsigned char *mine, unsigned char *all)
+{
+	int used = 0;
+
+	for (int r = 0; r < layer.world_size; r++) {
+		p->bytes[r] = is_lowest(r) ? RAIL_PROBE_BYTES : 0;
+		p->at[r] = used;
+		used += p->bytes[r];
+	}
+	native.Allgatherv(mine, p->bytes[layer.world_rank], MPI_BYTE, all, p->bytes, p->at, MPI_BYTE,
+			  MPI_COMM_WORLD);
+}
+
 /* False: some host cannot probe, or nothing needs to be. */
 static bool probe_start(struct probing *p)
 {
 	unsigned char mine[RAIL_PROBE_BYTES] = { 0 };
-	unsigned char *all = malloc((size_t)layer.world_size * RAIL_PROBE_BYTES);
-	const int ready = probing_begin(p, mine), every = on_every(ready && all);
-	unsigned hosts = 0;
-	bool started;
+	unsigned char *all = malloc((size_t)p->count * RAIL_PROBE_BYTES);
+	const int ready = probing_begin(p, mine);
+	bool started = on_every(ready && all);
 
-	if (every)
-		native.Allgather(mine, RAIL_PROBE_BYTES, MPI_BYTE, all, RAIL_PROBE_BYTES, MPI_BYTE,
-				 MPI_COMM_WORLD);
-	for (int r = 0; every && r < layer.world_size; r++)
-		if (is_lowest(r))
-			memmove(all + (size_t)hosts++ * RAIL_PROBE_BYTES, all + (size_t)r * RAIL_PROBE_BYTES,
-				RAIL_PROBE_BYTES);
-	started = every && (!p->prober || rail_probe_start(p->prober, all));
+	if (started) {
+		addresses_gather(p, mine, all);
+		started = on_every(!p->prober || rail_probe_start(p->prober, all));
+	}
 	free(all);
-	return on_every(started);
+	return started;
 }
 
 /* Rounds of such times, until nothing is missing at any host. */
@@ -217,10 +227,9 @@ static bool pairs_probe(struct probing *p, const unsigned char *marked)
 		rail_probe_pairs(p->prober, marked);
 	is_missing(p, pairs_ms, 2);
 	all = losses_gather(p, &count);
-	if (!on_every(all && !rail_hosts_lose(p->hosts, all, count, &news)))
-		news = false;
+	p->failed = !on_every(all && !rail_hosts_lose(p->hosts, all, count, &news));
 	free(all);
-	return news;
+	return news && !p->failed;
 }
 
 static bool suspects_probe(struct probing *p)
@@ -239,7 +248,7 @@ static bool probe(struct rail_hosts *hosts, unsigned count)
 	bool news = false;
 
 	if (probe_start(&p) && is_missing(&p, rails_ms, 3))
-		news = pairs_probe(&p, NULL) || suspects_probe(&p);
+		news = pairs_probe(&p, NULL) || (!p.failed && suspects_probe(&p));
 	probing_end(&p);
 	return news;
 }

@@ -47,23 +47,21 @@ struct crowd {
 	struct rail_plan_peer peer, narrow;
 };
 
-static struct crowd crowd_of(const struct rail_hosts *h, unsigned index)
+/* ranks: of all hosts; lag: rail_hosts_lag. */
+static struct crowd crowd_of(const struct rail_hosts *h, unsigned index, unsigned ranks, bool lag)
 {
 	struct crowd c = { .hosts = h, .host = h->host[index], .index = index };
-	unsigned ranks = 0;
 
-	for (unsigned i = 0; i < h->hosts; i++)
-		ranks += h->host[i]->processes;
 	c.processes = c.host->processes;
 	c.peers = ranks - (c.host->meets ? 1 : c.processes);
 	c.peer = (struct rail_plan_peer){
 		.ranks = ranks, .rails = h->choice.rails,
 		.eager = c.host->eager == RAIL_AUTO ? rail_plan_eager(ranks, false) : c.host->eager,
-		.qps = c.host->qps == RAIL_AUTO ? (rail_hosts_lag(h) ? 2 : 1) : c.host->qps ? (uint32_t)c.host->qps : 1,
+		.qps = rail_plan_qps(c.host->qps, lag),
 	};
 	c.narrow = c.peer;
 	c.narrow.eager = c.host->eager == RAIL_AUTO ? rail_plan_eager(RAIL_PLAN_MANY, false) : c.host->eager;
-	c.narrow.qps = c.host->qps == RAIL_AUTO ? 1 : c.peer.qps;
+	c.narrow.qps = rail_plan_qps(c.host->qps, false);
 	return c;
 }
 
@@ -100,7 +98,8 @@ static uint64_t pinned_narrow(const struct crowd *c)
 	return c->peers * rail_plan_narrow(&c->narrow).pinned_bytes;
 }
 
-static bool pairs_are_few(const struct crowd *c, unsigned rail, bool *also_narrow, char *why, size_t size)
+/* Where narrow is not enough, each host has a warning of its own (limits.c). */
+static bool pairs_are_few(const struct crowd *c, unsigned rail, char *why, size_t size)
 {
 	const struct choice_port *port = port_of(c, rail);
 	const unsigned rails = rails_beside(c, rail, c->peer.rails);
@@ -109,8 +108,7 @@ static bool pairs_are_few(const struct crowd *c, unsigned rail, bool *also_narro
 
 	if (!port->queue_pairs || rails_beside(c, rail, rail) || all <= port->queue_pairs)
 		return false;
-	*also_narrow |= narrow > port->queue_pairs;
-	if (why && !*why)
+	if (why && !*why && narrow <= port->queue_pairs)
 		snprintf(why, size, "%.*s of %s has %u queue pairs; an Alltoall of %u rank%s there, each with %u "
 			 "peers, takes %llu: each peer has one rail and smaller shares, which are %llu",
 			 (int)device_length(port->name), port->name, c->host->name, port->queue_pairs,
@@ -119,13 +117,12 @@ static bool pairs_are_few(const struct crowd *c, unsigned rail, bool *also_narro
 	return true;
 }
 
-static bool memory_is_short(const struct crowd *c, bool *also_narrow, char *why, size_t size)
+static bool memory_is_short(const struct crowd *c, char *why, size_t size)
 {
 	const uint64_t all = pinned_all(c), narrow = pinned_narrow(c);
 
 	if (!c->host->pinned || all <= c->host->pinned)
 		return false;
-	*also_narrow |= narrow > c->host->pinned;
 	if (why && !*why)
 		snprintf(why, size, "a process of %s may pin %llu MiB (ulimit -l, or its part of an eighth of the "
 			 "memory); an Alltoall with %u peers pins %llu: each peer has one rail and smaller shares, "
@@ -136,18 +133,20 @@ static bool memory_is_short(const struct crowd *c, bool *also_narrow, char *why,
 
 bool rail_hosts_narrow(const struct rail_hosts *h, char *why, size_t size)
 {
-	bool narrow = false, also_narrow = false;
+	const bool lag = rail_hosts_lag(h);
+	bool narrow = false;
+	unsigned ranks = 0;
 
 	if (why && size)
 		*why = 0;
+	for (unsigned i = 0; i < h->hosts; i++)
+		ranks += h->host[i]->processes;
 	for (unsigned i = 0; i < h->hosts; i++) {
-		const struct crowd c = crowd_of(h, i);
+		const struct crowd c = crowd_of(h, i, ranks, lag);
 
 		for (unsigned r = 0; r < h->choice.rails; r++)
-			narrow |= pairs_are_few(&c, r, &also_narrow, why, size);
-		narrow |= memory_is_short(&c, &also_narrow, why, size);
+			narrow |= pairs_are_few(&c, r, why, size);
+		narrow |= memory_is_short(&c, why, size);
 	}
-	if (why && size && also_narrow)
-		*why = 0;
 	return narrow;
 }

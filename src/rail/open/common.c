@@ -306,32 +306,43 @@ static const struct choice_port *end_of(const struct rail_hosts *h, unsigned hos
 	return p;
 }
 
+/* InfiniBand needs none; each of the hosts' own GIDs is known to be usable (choice_port.tables). */
+static bool needs_try(const struct rail_hosts *h, unsigned rail)
+{
+	const struct vrb_gid *gid;
+
+	return h->hosts > 1 && !h->choice.pairwise[rail] &&
+	       end_of(h, h->mine, rail, &gid)->link_layer == IBV_LINK_LAYER_ETHERNET;
+}
+
 static int rail_try(const struct rail_hosts *h, struct vrb_ports *ports, unsigned rail, unsigned peer)
 {
 	const struct vrb_gid *own, *theirs;
 	const struct choice_port *p = end_of(h, h->mine, rail, &own);
 	struct vrb_port *port = rail_port_named(ports, p->name);
 
-	/* Each of the hosts' own GIDs is known to be usable (choice_port.tables). */
-	if (h->choice.pairwise[rail])
-		return 0;
 	end_of(h, peer, rail, &theirs);
-	return port && p->link_layer == IBV_LINK_LAYER_ETHERNET ? vrb_port_try(port, own, theirs->raw) : 0;
+	return port ? vrb_port_try(port, own, theirs->raw) : 0;
 }
 
 void rail_hosts_try(const struct rail_hosts *h, struct rail_hosts_fault *out)
 {
 	struct vrb_ports ports;
+	uint32_t rails = 0;
 
 	*out = (struct rail_hosts_fault){ .rails = 0 };
-	if (h->hosts < 2 || vrb_ports_scan_real(ibv_get_device_list(NULL), &ports))
+	for (unsigned rail = 0; rail < h->choice.rails; rail++)
+		rails |= (uint32_t)needs_try(h, rail) << rail;
+	if (!rails || vrb_ports_scan_real(ibv_get_device_list(NULL), &ports))
 		return;
 	for (unsigned rail = 0; rail < h->choice.rails; rail++)
-		for (uint64_t step = 1; step < h->hosts && !(out->rails >> rail & 1); step *= 2) {
+		for (uint64_t step = 1; rails >> rail & 1 && step < h->hosts; step *= 2) {
 			const unsigned peer = (unsigned)((h->mine + step) % h->hosts);
-			const int rc = rail_try(h, &ports, rail, peer);
 
-			out->rails |= (uint32_t)(rc != 0) << rail;
+			if (rail_try(h, &ports, rail, peer)) {
+				out->rails |= UINT32_C(1) << rail;
+				break;
+			}
 		}
 	vrb_ports_free(&ports);
 }

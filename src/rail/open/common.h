@@ -22,7 +22,7 @@ uint64_t rail_bound_pinned(unsigned processes);
 /*
  * Would the connections of all processes to all others take more queue pairs than an adapter of a host
  * has, or pin more than such a share?  Peers then have one rail, and smaller shares.  All processes
- * compute the same.  why: a line about it, empty if not even that is enough.
+ * compute the same.  why: a line about it; empty where adapters have too few pairs even for that.
  */
 bool rail_hosts_narrow(const struct rail_hosts *h, char *why, size_t size);
 

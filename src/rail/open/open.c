@@ -471,8 +471,7 @@ static void qps_choose(struct rail_ctx *ctx)
 
 	for (int r = 0; r < ctx->rail_count; r++)
 		lag |= ctx->rail[r].port->lag;
-	if (!ctx->settings.qps || ctx->settings.qps == RAIL_AUTO)
-		ctx->settings.qps = ctx->settings.qps && lag && !ctx->narrow ? 2 : 1;
+	ctx->settings.qps = rail_plan_qps(ctx->settings.qps, lag && !ctx->narrow);
 }
 
 static void shares_choose(struct rail_ctx *ctx)

@@ -264,7 +264,7 @@ static void leave_lost(struct choice *c, unsigned h, unsigned p, const struct ch
 	c->left[h][p].pair = *pair;
 }
 
-/* Of a host's ports in lost, the one that port p of host h would meet first. */
+/* The port of a host, of those in lost, that port p of host h would meet first. */
 static uint8_t nearest(struct trial *t, unsigned h, unsigned p, unsigned to, uint32_t lost)
 {
 	return (uint8_t)choice_nearest(port_at(t, h, p), t->c->host[to], lost);
@@ -306,7 +306,7 @@ static uint32_t met_by_all(struct trial *t, unsigned ref, uint8_t (*at)[CHOICE_P
 	return met;
 }
 
-/* Ports of rails in whose way a loss is: the same reason at all hosts. */
+/* The ports of rails that a loss rules out have the same reason at all hosts. */
 static void leave_tangled(struct trial *t, unsigned ref, uint32_t out, uint8_t (*at)[CHOICE_PORTS],
 			  const struct choice_pair *pair)
 {
@@ -451,10 +451,7 @@ static int tables_make(struct choice *c, const struct choice_host *const *host, 
 	*c = (struct choice){ .host = host, .hosts = hosts, .lost = lost };
 	c->end = calloc(hosts, sizeof(*c->end));
 	c->left = calloc(hosts, sizeof(*c->left));
-	if (c->end && c->left)
-		return 0;
-	snprintf(c->why, sizeof(c->why), "no memory for the ports of %u hosts", hosts);
-	return -ENOMEM;
+	return c->end && c->left ? 0 : -ENOMEM;
 }
 
 static int choose_all(struct choice *c)
@@ -582,14 +579,15 @@ int choice_make(struct choice *c, const struct choice_host *const *host, unsigne
 		const struct choice_losses *lost)
 {
 	int rc = tables_make(c, host, hosts, lost);
-	unsigned ref;
+	unsigned ref = hosts;
 
 	if (!rc)
 		rc = named_count(c, &ref);
-	if (rc)
-		return rc;
 	c->named = ref < hosts;
-	rc = c->named ? choose_named(c, ref) : choose_all(c);
+	if (!rc)
+		rc = c->named ? choose_named(c, ref) : choose_all(c);
+	if (rc == -ENOMEM)
+		snprintf(c->why, sizeof(c->why), "no memory for the ports of %u hosts", hosts);
 	if (rc || c->rails)
 		return rc;
 	choice_why_none(c);

@@ -188,10 +188,10 @@ static bool place_rails(struct search *s, unsigned r)
 	return false;
 }
 
-/* From `least` to `most` rails are left out, as few as can be; the ports of choice_match come first. */
-static bool search_all(struct search *s, unsigned least, unsigned most)
+/* At least so many rails are left out, as few as can be; the ports of choice_match come first. */
+static bool search_all(struct search *s, unsigned least)
 {
-	for (unsigned leave = least; leave <= most && s->rails * s->hosts <= CELLS_MOST; leave++)
+	for (unsigned leave = least; leave < s->rails && s->rails * s->hosts <= CELLS_MOST; leave++)
 		for (int strict = 1; strict >= 0; strict--) {
 			s->strict = strict;
 			s->steps = STEPS_MOST;
@@ -203,6 +203,7 @@ static bool search_all(struct search *s, unsigned least, unsigned most)
 	return false;
 }
 
+/* Steps are each rail's own: one that cannot be takes none of the next one's. */
 static void search_each(struct search *s)
 {
 	s->single = true;
@@ -230,7 +231,7 @@ static void search_begin(struct search *s, uint32_t rails, unsigned but)
 	}
 }
 
-/* Without ports, or where a rail is left out, a host has those of choice_match again. */
+/* Ports of choice_match come back: of all rails before the next search, of those left out at the end. */
 static void search_restore(struct search *s, uint32_t rails)
 {
 	for (unsigned k = 0; k < s->hosts; k++)
@@ -248,7 +249,7 @@ static uint32_t matched(const struct choice *c, unsigned ref, const uint8_t at[C
 	return met;
 }
 
-/* Of the rails that the hosts without losses have, the number that each of the others has by itself. */
+/* The number of rails that each host with losses has by itself. */
 static unsigned rails_bound(const struct search *s)
 {
 	unsigned bound = s->rails;
@@ -269,7 +270,7 @@ static uint32_t untangle(struct search *s, uint32_t met)
 		if (!loses(s->c, h, s->c->hosts))
 			rails &= matched(s->c, s->ref, s->at[h]);
 	search_begin(s, rails, s->c->hosts);
-	if (search_all(s, s->rails - rails_bound(s), s->rails)) {
+	if (search_all(s, s->rails - rails_bound(s))) {
 		met = rails & ~s->out;
 	} else {
 		search_restore(s, rails);
