@@ -136,7 +136,12 @@ enum rail_scheme rail_scheme_take(struct rail_schemes *schemes, struct rail_sche
  */
 bool rail_scheme_take_crossing(struct rail_schemes *schemes, struct rail_scheme_cell *cell,
 			       enum rail_scheme told, bool first, uint64_t now_ns);
-/* Such a message, which was taken in this batch, has all its bytes. */
+/*
+ * A message that crosses others is taken at the end that obeys: it comes between those of a cell.  Called
+ * if schemes->last.
+ */
+void rail_scheme_obey(struct rail_schemes *schemes, uint64_t now_ns);
+/* A message that was taken in this batch has all its bytes. */
 void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint8_t batch,
 		      uint64_t now_ns);
 /* What an offer of so many bytes tells; its peer has `offers` unanswered ones. */
