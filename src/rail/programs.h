@@ -33,7 +33,7 @@ int rail_limits_check(struct rail_ctx *ctx);
 bool rail_peer_copies(const struct rail_peer *peer);
 /* After rail_peer_add: where a peer of this host is.  Without: RAIL_PLACE_HOST. */
 void rail_peer_place(struct rail_peer *peer, enum rail_place place);
-/* Its name in struct rail_learned. */
+/* The name of a peer's place, as in struct rail_learned. */
 const char *rail_place_name(const struct rail_peer *peer);
 /* The port itself (verbs/vrb.h), for users of verbs in addition to this library. */
 const struct vrb_port *rail_port(const struct rail_ctx *ctx, int rail);

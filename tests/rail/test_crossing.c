@@ -140,6 +140,8 @@ static enum rail_scheme choose(struct world *w, int me, const struct record *r, 
 	*load = e->offers ? LOAD_CROSSING : r->more ? LOAD_QUEUED : LOAD_ALONE;
 	cell = cell_of(w, me, *load);
 	if (*load == LOAD_CROSSING) {
+		if (me && e->schemes.last)
+			rail_scheme_obey(&e->schemes, (uint64_t)e->now_ns);
 		scheme = me ? r->told : (enum rail_scheme)e->crossing.scheme;
 		*batch = !me && rail_scheme_learns(&e->schemes, cell) &&
 			 rail_scheme_take_crossing(&e->schemes, cell, scheme, !r->more,
@@ -436,6 +438,34 @@ static void streams(void **state)
 		}
 }
 
+/* At the end that obeys: messages of a cell, four at a time, and then some that cross. */
+static void obeyed_between(void **state)
+{
+	struct world *w = world_make(&machines[0], 256 * KIB, 1, 0);
+	struct rail_scheme_cell *cell = cell_of(w, 1, LOAD_QUEUED);
+	struct end *e = &w->end[1];
+	const struct record queued = { .more = true };
+	enum rail_load load;
+	int batch;
+
+	(void)state;
+	for (int n = 0; n < 1000; n++) {
+		e->offers = 0;
+		for (int i = 0; i < 4; i++) {
+			choose(w, 1, &queued, &load, &batch);
+			e->now_ns += 1000;
+			message_done(w, 1, load, batch);
+		}
+		e->offers = 1;
+		choose(w, 1, &queued, &load, &batch);
+		e->now_ns += 100000;
+	}
+	assert_true(cell->glances[SCHEME_READ] && cell->glances[SCHEME_HALVES]);
+	assert_int_equal(cell->glance_ns[SCHEME_READ], 1000);
+	assert_int_equal(cell->glance_ns[SCHEME_HALVES], 1000);
+	assert_int_equal(cell->samples[SCHEME_READ] + cell->samples[SCHEME_HALVES], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,6 +474,7 @@ int main(void)
 		cmocka_unit_test(crossing_after_one_way),
 		cmocka_unit_test(one_way),
 		cmocka_unit_test(streams),
+		cmocka_unit_test(obeyed_between),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 
 #include "job.h"
 #include "rail/rail.h"
+#include "rail/peer/peer.h"
 
 /* ---- Offers that meet --------------------------------------------------------------------- */
 
@@ -19,6 +20,7 @@ struct met {
 	bool meet;			/* process 1 offers a message as well */
 	size_t bytes;
 	bool read, both;		/* the expected move of process 0's message */
+	uint64_t most;			/* bytes of a request, by adapters of both; 0: as they are */
 };
 
 static struct rail_op met_in = { .done = job_count_done };
@@ -41,6 +43,15 @@ static void met_accept(void *user, const struct rail_message *msg)
 				&(struct rail_buf){ met_to, msg->bytes, RAIL_MEM_HOST }, &met_in), 0);
 }
 
+/* Of one rail: the requests by which the messages of this end moved, whichever end made them. */
+static uint64_t met_requests(const struct job *job)
+{
+	struct rail_ledger ledger;
+
+	CHECK(rail_ledger(job->ctx, 0, &ledger));
+	return ledger.tx_chunks;
+}
+
 static void met_body(struct job *job)
 {
 	const struct met *m = job->arg;
@@ -54,8 +65,10 @@ static void met_body(struct job *job)
 	struct rail_traced t;
 
 	job->rail.on_message = met_accept;
-	met_ready = !sends;
+	met_ready = !sends && !m->most;
 	job_connect(job);
+	if (m->most)
+		job->peer[other]->chunk_most = m->most;
 	for (size_t i = 0; i < m->bytes; i++)
 		from[i] = (unsigned char)(i * 7 + i / 251 + (size_t)job->rank);
 	if (sends)
@@ -73,6 +86,7 @@ static void met_body(struct job *job)
 	CHECK_EQUAL(t.bytes, m->bytes);
 	CHECK_EQUAL(t.read, m->read);
 	CHECK_EQUAL(t.both, m->both);
+	CHECK(!m->most || !sends || met_requests(job) * m->most >= m->bytes);
 	job_close(job);
 }
 
@@ -93,6 +107,9 @@ static void test_met(void **state)
 		{ "ideal", RAIL_BY_BOTH, true, 65536, .read = true },
 		{ "ideal", RAIL_BY_BOTH, true, MET_BYTES + 1, .both = true },
 		{ "ports=2,rate=20GB/s,latency=1us", RAIL_BY_AUTO, true, 65536 },
+		/* Adapters that take short requests only. */
+		{ "ideal,ports=1", RAIL_BY_BOTH, false, MET_BYTES + 1, .both = true, .most = 65536 },
+		{ "ideal,ports=1", RAIL_BY_AUTO, true, MET_BYTES, .read = true, .most = 65536 },
 	};
 
 	(void)state;

@@ -72,14 +72,11 @@ static void settle(struct rail_eager_cell *cell, int scheme)
 	cell->settled = true;
 }
 
-void rail_eager_give(struct rail_eager_choice *choice, struct rail_eager_cell *cell, int scheme,
-		     const uint32_t cost_ns[EAGER_SCHEMES])
+void rail_eager_give(struct rail_eager_cell *cell, unsigned scheme, const uint32_t cost_ns[EAGER_SCHEMES])
 {
-	if (choice->measured == cell)
-		choice->measured = NULL;
 	memcpy(cell->given_ns, cost_ns, sizeof(cell->given_ns));
 	cell->given = true;
-	settle(cell, scheme);
+	settle(cell, (int)scheme);
 }
 
 /* The samples of both are as many. */

@@ -144,8 +144,7 @@ void rail_eager_forget(struct rail_eager_choice *choice);
  * other schemes with some offers; 0: none.
  */
 uint32_t rail_eager_cost(const struct rail_eager_cell *cell, int scheme);
-/* Settle a cell by costs that were measured before. */
-void rail_eager_give(struct rail_eager_choice *choice, struct rail_eager_cell *cell, int scheme,
-		     const uint32_t cost_ns[EAGER_SCHEMES]);
+/* Settle a cell, before its first message, by costs that were measured before. */
+void rail_eager_give(struct rail_eager_cell *cell, unsigned scheme, const uint32_t cost_ns[EAGER_SCHEMES]);
 
 #endif

@@ -65,13 +65,21 @@ static uint64_t cts_word(const struct op *op)
 	       (op_has_more(op) ? RECORD_MORE : 0) | op->bytes;
 }
 
+/* The longest chunk of RNDV_CALL_BYTES, as far as the adapters take it in one request. */
+static uint64_t call_bytes(const struct rail_peer *peer)
+{
+	return peer->chunk_most < RNDV_CALL_BYTES + RAIL_STRIPE_ALIGN ?
+		(peer->chunk_most & ~(uint64_t)(RAIL_STRIPE_ALIGN - 1)) - RAIL_STRIPE_ALIGN : RNDV_CALL_BYTES;
+}
+
 /* RNDV_BOTH: the same number for each rail, and an even sum, half of it for either end. */
 static uint64_t even_chunk_bytes(const struct op *op)
 {
+	const uint64_t most = call_bytes(op->peer);
 	bool cut = rail_policy_cuts(op->policy, op->bytes, op->threshold);
 	uint64_t rails = (uint64_t)(cut ? op->peer->rail_count : 1);
 	uint64_t share = (op->bytes + rails - 1) / rails;
-	uint64_t chunks = share ? (share + RNDV_CALL_BYTES - 1) / RNDV_CALL_BYTES : 1;
+	uint64_t chunks = share ? (share + most - 1) / most : 1;
 	uint64_t bytes;
 
 	chunks += chunks * rails % 2;
@@ -108,7 +116,7 @@ void rndv_plan(const struct op *op, struct rail_stripe *s)
 		.rail_count = op->peer->rail_count,
 		.chunk_bytes = op->rndv_flags & RNDV_BOTH ? even_chunk_bytes(op) :
 			       op->rndv_state & RNDV_ONE_END && op->rndv_flags & RNDV_READ ?
-			       RNDV_CALL_BYTES : chunk_bytes(op),
+			       call_bytes(op->peer) : chunk_bytes(op),
 	};
 
 	rail_policy_cut(&cut, op->policy, op->threshold, op->bytes, op->bound, op->weight);

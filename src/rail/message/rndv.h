@@ -9,7 +9,7 @@
  *	     <--  CTS                           (the receiver reads over all rails)
  *	chunks  -->                             <--  FIN
  *
- * Of a policy that keeps a message on one rail the RTS has the key (RNDV_KEYED), without KEYS before it.
+ * The RTS of a policy that keeps a message on one rail has the key (RNDV_KEYED), without KEYS before it.
  *
  * By both: KEYS, RTS  -->  <--  CTS; the sender writes the first half of the chunks, with two
  * rails all chunks of the first, the receiver reads the others and answers FIN.  Where processors
@@ -61,8 +61,8 @@ struct rail_tx;
 #define RAIL_CHUNK_NET_BYTES ((uint64_t)1 << 20)
 #define RAIL_CHUNK_NETS_BYTES ((uint64_t)256 << 10)
 /*
- * Where processors copy a chunk is a call of the kernel, dear to begin, with no wire to keep busy: 1 MiB
- * in calls of 64 KiB is read at 9 GB/s, in one call at 16.  Longer calls only hold up other messages.
+ * Where processors copy a chunk is a call of the kernel, dear to begin, with no wire to keep busy: rg_bw
+ * --chunk 64K shows how much slower 1 MiB is read in short calls.  Longer ones only hold up other messages.
  */
 #define RNDV_CALL_BYTES ((uint64_t)4 << 20)
 /* Up to here one end moves a message as fast as two, if both processors are busy or memory is mapped. */
@@ -73,8 +73,8 @@ struct rail_tx;
 /* op->rndv_flags: how the data of a message moves, as an RTS says it. */
 enum {
 	RNDV_READ = 1,			/* the receiver reads */
-	RNDV_KEYED = 4,			/* the RTS has address and key, without KEYS before it */
 	RNDV_CONTROL = 2,		/* plain writes, then a control message on each rail used */
+	RNDV_KEYED = 4,			/* the RTS has address and key, without KEYS before it */
 	RNDV_BOTH = 8,			/* half is written; the end with RNDV_READ reads the other */
 	RNDV_CHOICE = 16,		/* with RNDV_BOTH: whatever the receiver finds best (scheme.h) */
 	RNDV_TURNS = 32,		/* with RNDV_BOTH: the ends move whole messages, in turn */
@@ -92,7 +92,7 @@ enum {
 	RNDV_CROSSED = 32,			/* receiver: an offer of this end waited for its answer */
 };
 
-/* op->rndv_state of an offer, from this bit on: what it has told of messages that cross. */
+/* The scheme that an offer has told of messages that cross: op->rndv_state from this bit on. */
 enum { RNDV_TOLD_SHIFT = 6 };
 _Static_assert(RAIL_SCHEMES <= 4, "two bits hold a scheme");
 
@@ -146,7 +146,7 @@ static inline bool rndv_leads(const struct rail_peer *peer)
 	return peer->ctx->cfg.index < peer->index;
 }
 
-/* What an offer has told. */
+/* The scheme that an offer has told. */
 static inline enum rail_scheme rndv_told(const struct op *op)
 {
 	return (enum rail_scheme)(op->rndv_state >> RNDV_TOLD_SHIFT);

@@ -220,8 +220,11 @@ static enum rail_scheme crossing_scheme(struct op *op, const struct rail_rts *rt
 	const struct rail_crossing *crossing = &op->peer->crossing;
 	struct rail_scheme_cell *cell;
 
-	if (!rndv_leads(op->peer))
+	if (!rndv_leads(op->peer)) {
+		if (unlikely(schemes->last))
+			rail_scheme_obey(schemes, rg_now_ns());
 		return (enum rail_scheme)rts->crossing;
+	}
 	op->rndv_state |= RNDV_CROSSED;
 	cell = choice_cell_of(op);
 	if (!rail_crossing_is_even(crossing, op->bytes))

@@ -167,8 +167,8 @@ static void visit_cut(struct rail_scheme_cell *cell, enum rail_load load)
 /* ---- Messages ------------------------------------------------------------ */
 
 /*
- * What does the next message say of the one before?  A message that others follow at once was not
- * alone: its sender was busy with these.
+ * What does the next message, NULL: one of no cell, say of the one before?  A message that others follow
+ * at once was not alone: its sender was busy with these.
  */
 static void last_end(struct rail_schemes *schemes, const struct rail_scheme_cell *next,
 		     uint64_t now_ns)
@@ -187,7 +187,7 @@ static void last_end(struct rail_schemes *schemes, const struct rail_scheme_cell
 	took_ns = last->took_ns;
 	alone_ns = last->alone_ns;
 	last->took_ns = last->alone_ns = 0;
-	if (load == LOAD_ALONE && load_of(schemes, next) != LOAD_ALONE) {
+	if (load == LOAD_ALONE && (!next || load_of(schemes, next) != LOAD_ALONE)) {
 		last->begun_ns = 0;
 		return;
 	}
@@ -242,6 +242,12 @@ enum rail_scheme rail_scheme_take(struct rail_schemes *schemes, struct rail_sche
 }
 
 /* ---- Messages that cross -------------------------------------------------- */
+
+void rail_scheme_obey(struct rail_schemes *schemes, uint64_t now_ns)
+{
+	last_end(schemes, NULL, now_ns);
+	schemes->last = NULL;
+}
 
 /* Does a batch go on, or begin, with this message? */
 static bool crossing_batch(struct rail_scheme_cell *cell, bool first, uint64_t now_ns)

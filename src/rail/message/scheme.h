@@ -97,7 +97,7 @@ struct rail_schemes {
 	struct rail_scheme_cell *window;	/* whose window is measured; NULL: none */
 };
 
-/* Of a peer: the last offer of this end that the peer has reached, or the first one on its way. */
+/* The last offer of this end that a peer has reached, or the first one on its way there. */
 struct rail_crossing {
 	uint8_t scheme, class;
 	uint8_t place;			/* enum rail_place, the peer's */
@@ -136,10 +136,15 @@ enum rail_scheme rail_scheme_take(struct rail_schemes *schemes, struct rail_sche
  */
 bool rail_scheme_take_crossing(struct rail_schemes *schemes, struct rail_scheme_cell *cell,
 			       enum rail_scheme told, bool first, uint64_t now_ns);
-/* Such a message, which was taken in this batch, has all its bytes. */
+/*
+ * A message that crosses others is taken at the end that obeys: it comes between those of a cell.  Called
+ * if schemes->last.
+ */
+void rail_scheme_obey(struct rail_schemes *schemes, uint64_t now_ns);
+/* A message that was taken in this batch has all its bytes. */
 void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint8_t batch,
 		      uint64_t now_ns);
-/* What an offer of so many bytes tells; its peer has `offers` unanswered ones. */
+/* The scheme that an offer of so many bytes tells; `offers` earlier ones to the peer are unanswered. */
 enum rail_scheme rail_crossing_offer(const struct rail_schemes *schemes,
 				     struct rail_crossing *crossing, uint64_t bytes, uint32_t offers);
 /* An offer that has told `scheme` is answered. */
@@ -150,11 +155,11 @@ static inline void rail_crossing_answered(struct rail_crossing *crossing, uint64
 	crossing->class = (uint8_t)rail_scheme_class(bytes);
 }
 /*
- * An offer of this end is at its end, which is a window's if all others are as well; called if
+ * An offer of this end is at its end, which is a window's if no other is unanswered; called if
  * schemes->window.
  */
 void rail_crossing_sent(struct rail_schemes *schemes, uint32_t offers, uint64_t now_ns);
-/* Is a message of the class of the offer that it crosses?  Of others nothing is learned. */
+/* Is a message of the class of the offer that it crosses?  Others teach nothing. */
 static inline bool rail_crossing_is_even(const struct rail_crossing *crossing, uint64_t bytes)
 {
 	return crossing->class == rail_scheme_class(bytes);

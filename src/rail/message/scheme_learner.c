@@ -1,6 +1,5 @@
 /* scheme_learner.c - the schemes of receivers as cells: loads, and classes of sizes. */
 #include <stdio.h>
-#include <string.h>
 
 #include "rail/message/scheme.h"
 #include "rail/message/scheme_learner.h"
@@ -14,20 +13,11 @@ static const char *const loads[RAIL_LOADS] = {
 	[LOAD_ALONE] = "alone", [LOAD_QUEUED] = "queued", [LOAD_CROSSING] = "crossing",
 };
 
-static uint64_t class_bytes(unsigned c)
+static void scheme_get(const struct rail_ctx *ctx, const struct rail_cell_at *at, struct rail_learned *out)
 {
-	return c < SCHEME_CLASSES - 1 ? SCHEME_FIRST_BYTES << c : 0;
-}
-
-static void scheme_get(const struct rail_ctx *ctx, enum rail_place place, unsigned n,
-		       struct rail_learned *out)
-{
-	const enum rail_load load = n / SCHEME_CLASSES;
 	const struct rail_scheme_cell *cell =
-		&ctx->schemes.cell[rail_load_at(place, load)][n % SCHEME_CLASSES];
+		&ctx->schemes.cell[rail_load_at(at->place, at->load)][at->class];
 
-	snprintf(out->load, sizeof(out->load), "%s", loads[load]);
-	out->bytes = class_bytes(n % SCHEME_CLASSES);
 	out->why = cell->given ? RAIL_LEARNED_GIVEN :
 		   cell->settled ? RAIL_LEARNED_MEASURED : RAIL_LEARNED_ASSUMED;
 	for (int s = 0; s < RAIL_SCHEMES; s++) {
@@ -41,44 +31,18 @@ static void scheme_get(const struct rail_ctx *ctx, enum rail_place place, unsign
 	}
 }
 
-static int scheme_named(const char *name)
+static bool scheme_give(struct rail_ctx *ctx, const struct rail_cell_at *at, unsigned scheme,
+			const uint32_t *cost_ns)
 {
-	for (int s = 0; s < RAIL_SCHEMES; s++)
-		if (strcmp(names[s], name) == 0)
-			return s;
-	return -1;
-}
-
-/* The cell of a load and a class at a place; NULL: no such cell. */
-static struct rail_scheme_cell *cell_named(struct rail_schemes *schemes, enum rail_place place,
-					   const struct rail_learned *in)
-{
-	for (enum rail_load load = 0; load < RAIL_LOADS; load++)
-		for (unsigned c = 0; c < SCHEME_CLASSES; c++)
-			if (strcmp(in->load, loads[load]) == 0 && class_bytes(c) == in->bytes)
-				return &schemes->cell[rail_load_at(place, load)][c];
-	return NULL;
-}
-
-static bool scheme_give(struct rail_ctx *ctx, enum rail_place place, const struct rail_learned *in, bool over)
-{
-	struct rail_scheme_cell *cell = cell_named(&ctx->schemes, place, in);
-	const int scheme = scheme_named(in->scheme[in->chosen].name);
-	uint32_t cost_ns[RAIL_SCHEMES] = { 0 };
-
-	for (unsigned i = 0; i < in->schemes; i++) {
-		int s = scheme_named(in->scheme[i].name);
-
-		if (s < 0)
-			return false;
-		cost_ns[s] = in->scheme[i].cost_ns;
-	}
-	return cell && ((cell->given && !over) || rail_scheme_give(cell, scheme, cost_ns));
+	return rail_scheme_give(&ctx->schemes.cell[rail_load_at(at->place, at->load)][at->class], scheme,
+				cost_ns);
 }
 
 const struct rail_learner rail_scheme_learner = {
 	.table = "receive",
-	.cells = RAIL_LOADS * SCHEME_CLASSES,
+	.load = loads, .scheme = names,
+	.loads = RAIL_LOADS, .schemes = RAIL_SCHEMES, .classes = SCHEME_CLASSES,
+	.first_bytes = SCHEME_FIRST_BYTES, .open = true,
 	.get = scheme_get,
 	.give = scheme_give,
 };

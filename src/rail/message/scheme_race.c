@@ -16,7 +16,7 @@ enum {
 };
 #define DEBT_MOST_NS ((uint64_t)2000000)
 
-/* Of few samples the cost is little known. */
+/* A cost by fewer samples is little known; a mean takes more. */
 enum { FEW_SAMPLES = 4, MANY_SAMPLES = 8 };
 
 #define for_each_racing(s, cell) \
@@ -38,8 +38,8 @@ static uint32_t quartile(const struct rail_scheme_cell *cell, int scheme, unsign
 }
 
 /*
- * A mean of many varies less than any one; most disturbances add time, so it leaves more above out.  Of
- * few samples the lower median.
+ * A mean of many varies less than any one; most disturbances add time, so it leaves more above out.  The
+ * cost by few samples is their lower median.
  */
 uint32_t rail_race_typical(const struct rail_scheme_cell *cell, int scheme)
 {
@@ -117,7 +117,6 @@ static uint64_t extra_ns(uint64_t ns, uint64_t least)
 	return extra < EXTRA_MOST * least ? extra : EXTRA_MOST * least;
 }
 
-/* A message of the present scheme has taken so long. */
 void rail_race_message(struct rail_scheme_cell *cell, uint64_t ns)
 {
 	const int best = leader(cell);
@@ -226,7 +225,7 @@ static bool is_decided(const struct rail_scheme_cell *cell, const struct rail_ra
 
 /* ---- Visits -------------------------------------------------------------- */
 
-unsigned rail_race_seen(const struct rail_scheme_cell *cell, int scheme)
+static unsigned seen(const struct rail_scheme_cell *cell, int scheme)
 {
 	return cell->samples[scheme] + cell->glances[scheme];
 }
@@ -237,7 +236,7 @@ static int next_scheme(const struct rail_scheme_cell *cell)
 	int next = leader(cell);
 
 	for_each_racing(s, cell)
-		if (rail_race_seen(cell, s) < rail_race_seen(cell, next))
+		if (seen(cell, s) < seen(cell, next))
 			next = s;
 	return next;
 }
@@ -246,7 +245,7 @@ void rail_race_visit(struct rail_scheme_cell *cell)
 {
 	const int best = leader(cell), next = next_scheme(cell);
 
-	cell->resting = next != best && rail_race_seen(cell, next) && !rail_race_may_visit(cell);
+	cell->resting = next != best && seen(cell, next) && !rail_race_may_visit(cell);
 	cell->scheme = (uint8_t)(cell->resting ? best : next);
 	cell->passed = 0;
 	cell->begun_ns = 0;
@@ -254,7 +253,6 @@ void rail_race_visit(struct rail_scheme_cell *cell)
 	cell->visit_extra_ns = cell->visit_ns = cell->visit_messages = cell->visit_done = 0;
 }
 
-/* The next scheme, or the decision when each has one sample more. */
 void rail_race_visit_end(struct rail_scheme_cell *cell, const struct rail_race_plan *p)
 {
 	unsigned least = UINT8_MAX;

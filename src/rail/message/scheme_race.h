@@ -18,8 +18,7 @@ struct rail_race_plan {
 
 /* The cost of a message by its samples, nanoseconds; 0: none. */
 uint32_t rail_race_typical(const struct rail_scheme_cell *cell, int scheme);
-unsigned rail_race_seen(const struct rail_scheme_cell *cell, int scheme);
-/* A sample of the present scheme; a short one. */
+/* Add a sample of the present scheme; a short one. */
 void rail_race_sample(struct rail_scheme_cell *cell, uint64_t ns);
 void rail_race_glance(struct rail_scheme_cell *cell, uint64_t ns);
 /* A message of the present scheme has taken so long. */

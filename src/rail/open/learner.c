@@ -28,11 +28,25 @@ const char *rail_place_name(const struct rail_peer *peer)
 	return places[peer->crossing.place];
 }
 
-static int place_named(const char *name)
+/* The index of a name; -1: none. */
+static int find(const char *const *names, unsigned count, const char *name)
 {
-	for (int i = 0; i < RAIL_PLACES; i++)
-		if (strcmp(name, places[i]) == 0)
-			return i;
+	for (unsigned i = 0; i < count; i++)
+		if (strcmp(name, names[i]) == 0)
+			return (int)i;
+	return -1;
+}
+
+static uint64_t class_bytes(const struct rail_learner *l, unsigned class)
+{
+	return l->open && class == l->classes - 1 ? 0 : l->first_bytes << class;
+}
+
+static int class_of(const struct rail_learner *l, uint64_t bytes)
+{
+	for (unsigned c = 0; c < l->classes; c++)
+		if (class_bytes(l, c) == bytes)
+			return (int)c;
 	return -1;
 }
 
@@ -42,13 +56,23 @@ static bool is_used(const struct rail_ctx *ctx, int place)
 	return ctx->places >> place & 1 || (place == RAIL_PLACE_HOST && !ctx->places);
 }
 
+/* The cells of a place. */
+static unsigned cells_of(const struct rail_learner *l)
+{
+	return l->loads * l->classes;
+}
+
 static void cell_get(const struct rail_ctx *ctx, const struct rail_learner *l, int place, unsigned cell,
 		     struct rail_learned *out)
 {
+	const struct rail_cell_at at = { (enum rail_place)place, cell / l->classes, cell % l->classes };
+
 	memset(out, 0, sizeof(*out));
 	snprintf(out->table, sizeof(out->table), "%s", l->table);
 	snprintf(out->place, sizeof(out->place), "%s", places[place]);
-	l->get(ctx, (enum rail_place)place, cell, out);
+	snprintf(out->load, sizeof(out->load), "%s", l->load[at.load]);
+	out->bytes = class_bytes(l, at.class);
+	l->get(ctx, &at, out);
 }
 
 bool rail_learned(const struct rail_ctx *ctx, unsigned cell, struct rail_learned *out)
@@ -57,25 +81,55 @@ bool rail_learned(const struct rail_ctx *ctx, unsigned cell, struct rail_learned
 		for (int place = 0; place < RAIL_PLACES; place++) {
 			if (!is_used(ctx, place))
 				continue;
-			if (cell < learners[l]->cells) {
+			if (cell < cells_of(learners[l])) {
 				cell_get(ctx, learners[l], place, cell, out);
 				return true;
 			}
-			cell -= learners[l]->cells;
+			cell -= cells_of(learners[l]);
 		}
 	return false;
 }
 
+/* Costs by scheme; false: the table has no such scheme. */
+static bool costs_take(const struct rail_learner *l, const struct rail_learned *cell,
+		       uint32_t cost_ns[RAIL_LEARNED_SCHEMES])
+{
+	for (unsigned i = 0; i < cell->schemes; i++) {
+		int s = find(l->scheme, l->schemes, cell->scheme[i].name);
+
+		if (s < 0)
+			return false;
+		cost_ns[s] = cell->scheme[i].cost_ns;
+	}
+	return true;
+}
+
+static bool is_given(const struct rail_ctx *ctx, const struct rail_learner *l, const struct rail_cell_at *at)
+{
+	struct rail_learned now = { .schemes = 0 };
+
+	l->get(ctx, at, &now);
+	return now.why == RAIL_LEARNED_GIVEN;
+}
+
 static bool cell_give(struct rail_ctx *ctx, const struct rail_learner *l, const struct rail_learned *cell)
 {
-	const int place = place_named(cell->place);
-	bool taken = place >= 0;
+	const int place = find(places, RAIL_PLACES, cell->place), class = class_of(l, cell->bytes);
+	const int load = find(l->load, l->loads, cell->load);
+	uint32_t cost_ns[RAIL_LEARNED_SCHEMES] = { 0 };
+	struct rail_cell_at at;
+	int scheme;
 
-	if (place != RAIL_PLACE_HOST)
-		return taken && l->give(ctx, (enum rail_place)place, cell, true);
-	for (int p = 0; taken && p < RAIL_PLACES; p++)
-		taken = l->give(ctx, (enum rail_place)p, cell, p == RAIL_PLACE_HOST);
-	return taken;
+	if (place < 0 || load < 0 || class < 0 || !costs_take(l, cell, cost_ns))
+		return false;
+	at = (struct rail_cell_at){ (enum rail_place)place, (unsigned)load, (unsigned)class };
+	scheme = find(l->scheme, l->schemes, cell->scheme[cell->chosen].name);
+	if (!l->give(ctx, &at, (unsigned)scheme, cost_ns))
+		return false;
+	for (at.place = RAIL_PLACE_HOST + 1; place == RAIL_PLACE_HOST && at.place < RAIL_PLACES; at.place++)
+		if (!is_given(ctx, l, &at))
+			l->give(ctx, &at, (unsigned)scheme, cost_ns);
+	return true;
 }
 
 int rail_learner_give(struct rail_ctx *ctx, const struct rail_learned *cell)

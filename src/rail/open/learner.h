@@ -12,23 +12,28 @@
 
 struct rail_ctx;
 
+/* A cell of a table. */
+struct rail_cell_at {
+	enum rail_place place;
+	unsigned load, class;
+};
+
 struct rail_learner {
 	const char *table;
-	unsigned cells;			/* a place's */
-	/* All but `table` and `place`, which the caller has set; the rest is 0. */
-	void (*get)(const struct rail_ctx *ctx, enum rail_place place, unsigned cell,
-		    struct rail_learned *out);
-	/*
-	 * Take over a cell of a file, for good; unless `over`, one that was given before stays.
-	 * False: the table has no such cell or schemes.
-	 */
-	bool (*give)(struct rail_ctx *ctx, enum rail_place place, const struct rail_learned *cell,
-		     bool over);
+	const char *const *load, *const *scheme;	/* names */
+	unsigned loads, schemes, classes;
+	uint64_t first_bytes;		/* of the first class; each next one has twice as many */
+	bool open;			/* the last class is of any more */
+	/* `why`, `chosen` and the schemes; the caller has set the rest. */
+	void (*get)(const struct rail_ctx *ctx, const struct rail_cell_at *at, struct rail_learned *out);
+	/* Take over a cell of a file, for good; costs by scheme.  False: the scheme is not possible there. */
+	bool (*give)(struct rail_ctx *ctx, const struct rail_cell_at *at, unsigned scheme,
+		     const uint32_t *cost_ns);
 };
 
 /*
- * Hand a cell to its table; one of place "host" is for each place that has none.  0, also for a table of another library; -EINVAL: the table has no such
- * cell.
+ * Hand a cell to its table; a cell of place "host" is for each place that has none.  0, also for a table of
+ * another library; -EINVAL: the table has no such cell or schemes.
  */
 int rail_learner_give(struct rail_ctx *ctx, const struct rail_learned *cell);
 
