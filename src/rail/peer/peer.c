@@ -221,17 +221,17 @@ void rail_lane_drop(struct rail_lane *lane)
 
 /* ---- Endpoint info ------------------------------------------------------- */
 
-/*
- * The rail on which this process sends small messages to that peer.  The local rank decides: each
- * process sends one rail further to lower ranks, so that with one process per node each sends on
- * one rail and receives on the other, and every rail stays on its subnet (P1).
- */
 void rail_peer_place(struct rail_peer *peer, enum rail_place place)
 {
 	peer->crossing.place = peer->row.peer_place = (uint8_t)place;
 	peer->ctx->places |= (uint8_t)(1u << place);
 }
 
+/*
+ * The rail on which this process sends small messages to that peer.  The local rank decides: each
+ * process sends one rail further to lower ranks, so that with one process per node each sends on
+ * one rail and receives on the other, and every rail stays on its subnet (P1).
+ */
 int rail_peer_bound(const struct rail_peer *peer)
 {
 	const struct rail_ctx *ctx = peer->ctx;
