@@ -9,7 +9,7 @@ enum { LEARNED_TEXT = 1024 };
 
 /*
  * Rank 0's of an end record, or NULL, as far as it is measured or given and fits:
- * "host receive alone read to 16K, halves to 2M; host send row eager to 64K".  ""; nothing was learned.
+ * "host receive alone read to 16K, halves to 2M; host send row eager to 64K".  "": nothing was learned.
  */
 void learned_text(const json_t *end, char *text, size_t size);
 

@@ -510,20 +510,26 @@ static int denied_start(void)
 	return rg_memwatch_check() || munmap(map_pages(1), PAGE) || heard_count;
 }
 
-static bool denied_holds(void)
+/* What it returns in a child; -1: the child did not exit. */
+static int in_child(int (*body)(void))
 {
 	int status;
 	pid_t pid = fork();
 
 	if (pid == 0)
-		exit(denied_start());
-	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return false;
-	if (WEXITSTATUS(status) == 77)
+		exit(body());
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool denied_holds(void)
+{
+	const int code = in_child(denied_start);
+
+	if (code == 77)
 		printf("not tried: a filter of calls\n");
-	else if (status)
-		printf("a start without patches: %d\n", WEXITSTATUS(status));
-	return !status || WEXITSTATUS(status) == 77;
+	else if (code)
+		printf("a start without patches: %d\n", code);
+	return !code || code == 77;
 }
 
 /* ---- Code that has run ---------------------------------------------------------- */
@@ -549,7 +555,10 @@ static int patched(void)
 	return -1;
 }
 
-/* A child, because stubs lie near the functions that are patched first.  The last one of a page begins. */
+/*
+ * The functions that still do what they did, once each has run and is patched: the last one first.  Stubs
+ * lie near the functions that a process patches first, so this one is a child, in which these come first.
+ */
 static int patch_ran(void)
 {
 	static int (*volatile const ran[])(void) = { ran_7, ran_6, ran_5, ran_4, ran_3, ran_2, ran_1, ran_0 };
@@ -569,16 +578,11 @@ static int patch_ran(void)
 
 static bool ran_holds(void)
 {
-	int status;
-	pid_t pid = fork();
+	const int code = in_child(patch_ran);
 
-	if (pid == 0)
-		exit(patch_ran());
-	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return false;
-	if (status)
-		printf("functions that run on as before: %d\n", WEXITSTATUS(status));
-	return !status;
+	if (code)
+		printf("functions that run on as before: %d\n", code);
+	return !code;
 }
 
 int main(void)

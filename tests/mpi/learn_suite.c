@@ -2,6 +2,8 @@
  * learn_suite.c - the same collectives again and again, while the layer tries their algorithms and
  * settles: every call moves the right bytes, and a sum has the same bits each time.
  */
+#include <malloc.h>
+
 #include "suite.h"
 
 enum {
@@ -214,6 +216,30 @@ static void refused(MPI_Comm comm)
 	buffers_close(&b);
 }
 
+/*
+ * Calls that all ranks refuse, and one rank alone: nothing takes what they leave behind, and it is not
+ * kept.  The barrier waits for messages.
+ */
+static void refused_for_ever(MPI_Comm comm)
+{
+	enum { REFUSED = 1500, BESIDE = 50, KEPT = 64 << 10 };
+	const bool last = suite_rank == suite_size - 1;
+	size_t before = 0;
+	char byte = 0;
+
+	for (int call = 0; call < 2 * REFUSED; call++) {
+		const bool mine = call < REFUSED || last;
+
+		CHECK((MPI_Bcast(&byte, mine ? -1 : 1, MPI_BYTE, 0, comm) != MPI_SUCCESS) == mine);
+		if (call % BESIDE == 0)
+			MPI_Barrier(comm);
+		if (call == BESIDE)
+			before = mallinfo2().uordblks;
+	}
+	MPI_Barrier(comm);
+	CHECK(mallinfo2().uordblks < before + KEPT, "%zu bytes more", mallinfo2().uordblks - before);
+}
+
 static const struct suite_case cases[] = {
 	{.name = "again", .run = again, .min_ranks = 1},
 	{.name = "world", .run = world, .min_ranks = 1},
@@ -221,6 +247,8 @@ static const struct suite_case cases[] = {
 	{.name = "sizes_in_turns", .run = sizes_in_turns, .min_ranks = 1},
 	{.name = "refused", .run = refused, .min_ranks = 2, .changes_errors = true,
 	 .native_defect = "a block that a refused call leaves behind is the next call's", .collective = true},
+	{.name = "refused_for_ever", .run = refused_for_ever, .min_ranks = 2, .changes_errors = true,
+	 .native_defect = "a byte that a refused call leaves behind is the next call's", .collective = true},
 	{0},
 };
 

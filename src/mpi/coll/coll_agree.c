@@ -21,28 +21,26 @@ static bool is_settled_for(const struct coll_race *race, const struct coll_call 
 	       race->candidate[0] == call->usual;
 }
 
-/* NULL: the call has nothing to choose from. */
+/* NULL: the call has nothing to choose from, or races have ended.  A new one begins in its first meeting. */
 static struct coll_race *race_of(struct comm *c, const struct coll_call *call)
 {
 	const int class = coll_learn_class(call->bytes);
-	struct coll_race **race;
+	struct coll_race *race;
 
 	if (class < 0)
 		return NULL;
-	if (c->learned && is_settled_for(c->learned->race[call->id][class], call))
-		return c->learned->race[call->id][class];
+	race = c->learned ? c->learned->race[call->id][class] : NULL;
+	if (is_settled_for(race, call))
+		return race;
+	if (c->learned && c->learned->end && !(race && race->settled))
+		return NULL;
 	if (!coll_learn_may(call))
 		return NULL;
 	if (!c->learned)
 		c->learned = coll_must(calloc(1, sizeof(*c->learned)));
-	race = &c->learned->race[call->id][class];
-	if (c->learned->end && !(*race && (*race)->settled))
-		return NULL;
-	if (!*race) {
-		*race = coll_must(malloc(sizeof(**race)));
-		coll_race_begin(*race, call);
-	}
-	return *race;
+	if (!race)
+		race = c->learned->race[call->id][class] = coll_must(calloc(1, sizeof(*race)));
+	return race;
 }
 
 struct meeting {
@@ -58,9 +56,9 @@ static void meeting_join(struct meeting *mine, const struct meeting *theirs)
 }
 
 /*
- * Dissemination: a difference between two ranks reaches each.  False: a rank does not
- * take part, since its call was refused (coll_skip) or it is lost, and all others learn that.  It is
- * none of the call's own errors.
+ * Dissemination: a difference between two ranks reaches each.  False: a rank does not take part, since
+ * its call was refused (coll_skip) or it is lost, and all others learn that.  Its absence is none of the
+ * call's own errors.
  */
 static bool ranks_meet(struct coll *k, struct meeting *mine)
 {

@@ -123,7 +123,7 @@ void coll_begin(struct coll *k, struct comm *c)
 	k->comm->refs++;
 	k->rank = c->rank;
 	k->size = c->size;
-	k->tag = (int)(k->comm->collectives++ & INT_MAX);
+	k->tag = (int)(k->comm->collectives++ & COMM_CALLS);
 	k->error = MPI_SUCCESS;
 	k->exact = false;
 	k->race = NULL;
@@ -154,7 +154,7 @@ void coll_skip(struct comm *c, int why)
 
 	calls_leave_rails((enum native_reason)-why);
 	layer_enter();
-	tag = (int)(of->collectives++ & INT_MAX);
+	tag = (int)(of->collectives++ & COMM_CALLS);
 	if (why == COLL_BY_ARGUMENTS && !(of->learned && of->learned->end))
 		refusal_tell(of, tag);
 	layer_leave();

@@ -44,6 +44,7 @@ static inline int coll_agree_tag(int tag)
 {
 	return tag | INT_MIN;
 }
+_Static_assert((COMM_CALLS | INT_MIN) != MPI_ANY_TAG, "the last number has a tag of its own");
 
 /* Begin a call; all up to coll_end is inside layer_enter. */
 void coll_begin(struct coll *k, struct comm *c);

@@ -15,9 +15,9 @@
 /*
  * Before each round are calls by the best so far, so that the race is a small part of the first hundred
  * calls.  The first calls by a candidate meet new memory, and the transport learns its own schemes by
- * their messages: they cost up to ten times as much, are not timed, and only a cost far above the best
- * makes the candidate leave then.  A candidate so many percent above the best leaves after a round;
- * after the last one, in which the best may be alone, only the best stays.
+ * their messages: they may cost several times as much.  So a candidate leaves by its least cost so far,
+ * if that is so many percent above the median of the best; after the last round, in which the best may
+ * be alone, only the best stays.
  */
 enum { STRANGERS = 8, ROUNDS = 4 };
 static const struct {

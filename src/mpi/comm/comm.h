@@ -7,6 +7,7 @@
 #ifndef RAILMPI_COMM_H
 #define RAILMPI_COMM_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,6 +33,8 @@ struct attached {
 
 /* The bit of a context of collectives.  World ranks, in the upper half, do not reach it. */
 #define COMM_COLLECTIVE_CONTEXT (UINT64_C(1) << 63)
+/* The bits of a collective's number in its tags: with any sign bit, none of them is MPI_ANY_TAG. */
+#define COMM_CALLS (INT_MAX >> 1)
 
 struct comm {
 	MPI_Comm handle;
@@ -58,6 +61,12 @@ struct comm {
 	unsigned collectives;		/* in such a record: collectives begun */
 	unsigned withdrawn;		/* ... the number after the last one that was withdrawn */
 };
+
+/* Is a tag of collectives that of a call before this number?  Numbers wrap. */
+static inline bool comm_call_is_before(unsigned number, int tag)
+{
+	return ((number - 1 - (unsigned)tag) & COMM_CALLS) <= COMM_CALLS / 2;
+}
 
 /* Collective over `handle`: route it in this way.  0 or -errno, the same on all its ranks. */
 int comm_adopt(MPI_Comm handle, const struct rail_way *way);

@@ -241,7 +241,7 @@ bool lost_ended(void)
 /* A message of a collective that this rank has withdrawn from. */
 static bool is_late(const struct comm *c, const struct unexpected *u)
 {
-	return !u->lost && ((c->withdrawn - 1 - (unsigned)u->tag) & INT_MAX) <= INT_MAX / 2;
+	return !u->lost && comm_call_is_before(c->withdrawn, u->tag);
 }
 
 /* Late messages are received and dropped, since their senders wait for that. */

@@ -126,6 +126,8 @@ void match_on_message(void *user, const struct rail_message *msg)
 	}
 	r = match_message(c, source, tag);
 	if (unlikely(!r)) {
+		if (c->collectives)
+			unexpected_drop_past(c, source);
 		unexpected_queue(c, unexpected_make(msg));
 		return;
 	}

@@ -55,6 +55,19 @@ struct unexpected *unexpected_make(const struct rail_message *msg)
 	return u;
 }
 
+void unexpected_drop_past(struct comm *c, int source)
+{
+	struct queue_link *head = &c->source[source].unexpected;
+
+	while (!queue_empty(head)) {
+		struct unexpected *u = queue_entry(head->next, struct unexpected, by_source);
+
+		if (u->lost || u->rendezvous || !comm_call_is_before(c->collectives - 1, u->tag))
+			return;
+		unexpected_free(unexpected_take(c, u));
+	}
+}
+
 void unexpected_drop(struct comm *c)
 {
 	while (!queue_empty(&c->unexpected_any)) {

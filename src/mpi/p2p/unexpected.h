@@ -62,6 +62,11 @@ static inline struct unexpected *unexpected_take(struct comm *c, struct unexpect
 	return u;
 }
 
+/*
+ * Eager messages of collectives that have ended here, as far as they came first: no receive takes what
+ * a refused call leaves (coll_skip of coll_data.h).
+ */
+void unexpected_drop_past(struct comm *c, int source);
 /* The messages of a communicator that the program freed without receiving them. */
 void unexpected_drop(struct comm *c);
 void unexpected_stop(void);

@@ -63,7 +63,7 @@ int hca_fd_raise(int fd)
 
 /*
  * The kernel's table of descriptors grows to such numbers once.  A process with several threads waits
- * for a grace period of RCU then (10 to 20 ms), a process with one thread does not: so it grows at
+ * for a grace period of RCU then, a process with one thread does not: so it grows at
  * load, before the program starts threads.
  */
 __attribute__((constructor)) static void table_grow_early(void)

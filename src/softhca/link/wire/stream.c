@@ -209,8 +209,6 @@ static int receive(struct hca_stream *s, struct iovec *list, unsigned count, siz
 	if (n < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
 	s->drained = (size_t)n < room;
-	if (s->drained && room >= LONG)
-		s->drained_ns = rg_now_ns();
 	s->in_total += (uint64_t)n;
 	return (int)n;
 }
@@ -257,6 +255,8 @@ static int receive_in_place(struct hca_stream *s, const struct iovec *piece, uns
 	s->in_at = s->in_end = 0;
 	list[n] = (struct iovec){ s->in, beyond };
 	got = receive(s, list, n + 1, bytes + beyond);
+	if (got > 0 && s->drained && bytes >= LONG)
+		s->drained_ns = rg_now_ns();
 	if (got <= 0 || (size_t)got <= bytes)
 		return got;
 	s->in_end = (uint32_t)((size_t)got - bytes);
