@@ -82,6 +82,7 @@ run_there() {
 	# pivot_root, as containers do: a process in a chroot may make no user namespace.
 	exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
 		${CCACHE_DIR:+"CCACHE_DIR=$CCACHE_DIR"} ${RG_SEED:+"RG_SEED=$RG_SEED"} \
+		${LISTS_DRAWN:+"LISTS_DRAWN=$LISTS_DRAWN"} \
 		${RG_LONG:+"RG_LONG=$RG_LONG"} ${http_proxy:+"http_proxy=$http_proxy"} \
 		${https_proxy:+"https_proxy=$https_proxy"} \
 		unshare --mount sh -c 'cd "$0" || exit

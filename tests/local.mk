@@ -24,9 +24,18 @@ mpi_test_scripts = tests/memory/memory.sh tests/mpi/assumptions.sh tests/mpi/sui
 EXTRA_DIST += tests/mpi/fortran.F90 tests/stats/pilot.txt
 dist_check_SCRIPTS += $(bench_test_scripts) $(mpi_test_scripts)
 TESTS += $(bench_test_scripts) $(mpi_test_scripts)
+# LISTS_DRAWN=yes (.ci/run): of the long ones each with one MPI library at a change, by RG_SEED, and with
+# the other at another change.
+in_turn_0 = tests/mpi/suites.sh tests/mpi/random.sh tests/mpi/collectives.sh tests/mpi/everybody.sh tests/mpi/assumptions.sh
+in_turn_1 = tests/mpi/mapping.sh tests/mpi/fortran.sh tests/mpi/memcheck.sh tests/mpi/ledger.sh
+turn_openmpi = $(shell expr $${RG_SEED:-1} % 2)
+turn_mpich = $(shell expr $${RG_SEED:-1} % 2 = 0)
+not_in_turn = $(if $(filter yes,$(LISTS_DRAWN)),$(filter-out $(in_turn_$(turn_$(RG_MPI_FLAVOR))),$(in_turn_0) $(in_turn_1)))
+check-drawn:
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(filter-out $(not_in_turn),$(TESTS))"
 # What depends on the MPI library: for a second one.  `make check` has the rest.
 check-mpi:
-	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(filter-out tests/mpi/costs.sh tests/mpi/tune.sh,$(mpi_test_scripts)) \
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(filter-out tests/mpi/costs.sh tests/mpi/tune.sh $(not_in_turn),$(mpi_test_scripts)) \
 		tests/cli/exec.sh tests/cli/launchers.sh tests/cli/sbatch.sh tests/cli/liveness.sh tests/bench/each.sh tests/topo/nodes.sh" \
 		check_PROGRAMS="$(mpi_suites) $(memory_programs) tests/mpi/assumptions tests/softhca/confine \
 		tests/cli/mpi_plain tests/cli/send_then_wait tests/bench/rg_broken"
@@ -46,7 +55,7 @@ not_drawn = $(if $(filter yes,$(SANITIZE_DRAWN)),$(filter-out $(drawn),$(sanitiz
 	$(sanitized_in_turn_1) $(sanitized_in_turn_2)))
 check-sanitize:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(filter-out $(unsanitized) $(not_drawn),$(TESTS))"
-.PHONY: check-mpi check-sanitize
+.PHONY: check-drawn check-mpi check-sanitize
 coverage:
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/coverage.sh
 house:
