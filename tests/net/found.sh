@@ -90,6 +90,12 @@ done
 launch 3 src/cli/railgauge exec --soft net=192.0.2.0/24 -- tests/net/hello
 expect "a public network that is named" [ "$rc" -eq 0 ]
 expect "nothing is left out that was named" eval '! grep -q "no rail: " "$err"'
+for name in "docker0 172.17.0.1" "lo 127.0.0.1"; do
+	launch 3 src/cli/railgauge exec --soft "net=eth1+${name% *}" -- tests/net/hello
+	expect "an address of each host, $name" [ "$rc" -ne 0 ]
+	expect "the line about $name" [ "$(grep -c "^hello: rail 1 (${name% *}, ${name#* }): peer [1-2] on another host \
+has this address as well, so it reaches this host alone (accepted: " "$err")" -eq 1 ]
+done
 
 # ---- What is stacked, and tunnels --------------------------------------------------------------
 if on login ip link add gone type vxlan id 7 dstport 4789 remote 10.0.0.1 2>/dev/null &&

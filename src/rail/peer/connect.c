@@ -1,4 +1,5 @@
 /* connect.c - the endpoint info of both ends becomes a connection. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #include "rail/message/rail_record.h"
 #include "rail/open/trace.h"
 #include "rail/message/stripe.h"
+#include "softhca/softhca.h"
 #include "verbs/vrb.h"
 #include "rail/lane/wr_id.h"
 
@@ -65,6 +67,36 @@ int rail_port_check(const struct rail_peer *peer, int k, uint8_t link_layer, uin
 	rg_error("rail %d (%s) is on another subnet than rail %d of peer %u: order the ports by "
 		 "--rails so that rail i meets rail i", k, port->name, k, peer->index);
 	return -ENETUNREACH;
+}
+
+bool rail_writes_slots(const struct rail_ctx *ctx)
+{
+	for (int r = 0; r < ctx->rail_count; r++)
+		if (ctx->adapter[ctx->rail[r].adapter].inline_bytes < sizeof(struct rail_slot))
+			return false;
+	return true;
+}
+
+uint64_t rail_net_host(void)
+{
+	uint64_t host[2];
+
+	return softhca_net_host((uint8_t *)host) ? 0 : host[0] ^ host[1];
+}
+
+int rail_net_check(const struct rail_peer *peer, int k, const unsigned char *gid, uint64_t host)
+{
+	const struct vrb_port *port = peer->ctx->rail[peer->rail[k]].port;
+	const bool ipv4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)gid);
+	char address[INET6_ADDRSTRLEN] = "";
+
+	if (memcmp(gid, port->gid.raw, VRB_GID_BYTES) || host == rail_net_host())
+		return 0;
+	inet_ntop(ipv4 ? AF_INET : AF_INET6, ipv4 ? gid + 12 : gid, address, sizeof(address));
+	rg_error("rail %d (%s, %s): peer %u on another host has this address as well, so it reaches this host "
+		 "alone (accepted: interfaces whose address no other host has)",
+		 k, port->netdev, address, peer->index);
+	return -EADDRINUSE;
 }
 
 static int endpoint_info_check(const struct rail_peer *peer, const struct endpoint_info *info)

@@ -60,7 +60,7 @@ struct connect_head {
 _Static_assert(sizeof(struct connect_head) + ENDPOINT_INFO_USED <= CONNECT_BYTES, "one datagram");
 
 struct address_rail {
-	unsigned char subnet[VRB_GID_BYTES];
+	unsigned char subnet[VRB_GID_BYTES];	/* over TCP: the GID */
 	uint8_t link_layer, gid_type, pad[6];
 };
 
@@ -70,7 +70,8 @@ struct address {
 	uint32_t writes_slots;		/* every rail's adapter takes a slot inline */
 	uint32_t local_rank;
 	struct vrb_ud_address connector[RAIL_CONNECTORS];
-	uint64_t fabric[RAIL_CONNECTORS];	/* software HCA in memory: the fabric; 0: another device */
+	/* Software HCA in memory: the fabric; over TCP: the host, hashed; 0: another device. */
+	uint64_t fabric[RAIL_CONNECTORS];
 	struct address_rail rail[RAIL_MAX];
 };
 
@@ -189,16 +190,9 @@ static uint64_t connector_fabric(const struct rail_connector *c)
 {
 	struct softhca_model model;
 
-	return c && !c->port->net && c->port->kind == VRB_SOFTHCA && !softhca_query_model(c->port->device, &model) ?
-	       model.fabric : 0;
-}
-
-static bool writes_slots(const struct rail_ctx *ctx)
-{
-	for (int r = 0; r < ctx->rail_count; r++)
-		if (ctx->adapter[ctx->rail[r].adapter].inline_bytes < sizeof(struct rail_slot))
-			return false;
-	return true;
+	if (!c || c->port->kind != VRB_SOFTHCA)
+		return 0;
+	return c->port->net ? rail_net_host() : softhca_query_model(c->port->device, &model) ? 0 : model.fabric;
 }
 
 int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])
@@ -212,7 +206,7 @@ int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])
 		.rail_count = ctx->narrow ? 1 : (uint32_t)ctx->rail_count,
 		.qps = (uint32_t)ctx->settings.qps,
 		.near = ctx->near,
-		.writes_slots = writes_slots(ctx),
+		.writes_slots = rail_writes_slots(ctx),
 		.local_rank = ctx->cfg.local_rank,
 	};
 	int rc = connector_open(ctx, CONNECTOR_RAILS, 0);
@@ -231,7 +225,7 @@ int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])
 	for (int r = 0; r < ctx->rail_count; r++) {
 		const struct vrb_port *port = ctx->rail[r].port;
 
-		memcpy(a.rail[r].subnet, port->subnet, sizeof(port->subnet));
+		memcpy(a.rail[r].subnet, port->net ? port->gid.raw : port->subnet, sizeof(port->subnet));
 		a.rail[r].link_layer = port->link_layer;
 		a.rail[r].gid_type = port->gid_type;
 	}
@@ -244,8 +238,9 @@ int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])
 static int fabric_check(const struct rail_peer *peer, const struct address *a)
 {
 	const int which = peer_is_local(peer) ? CONNECTOR_LOCAL : CONNECTOR_RAILS;
+	const struct rail_connector *c = peer->ctx->connector[which];
 
-	if (a->fabric[which] == connector_fabric(peer->ctx->connector[which]))
+	if ((c && c->port->net) || a->fabric[which] == connector_fabric(c))
 		return 0;
 	rg_error("peer %u is on another fabric of the software HCA: the processes have neither a "
 		 "directory for its files in common (/dev/shm, or SOFTHCA_DIR) nor a network namespace; "
@@ -280,7 +275,9 @@ static int address_check(const struct rail_peer *peer, const struct address *a)
 	for (int k = 0; k < peer->rail_count && !rc; k++) {
 		const int r = peer->rail[k];
 
-		if (!rail_gids_differ(ctx, r))
+		if (ctx->rail[r].port->net)
+			rc = rail_net_check(peer, k, a->rail[r].subnet, a->fabric[CONNECTOR_RAILS]);
+		else if (!rail_gids_differ(ctx, r))
 			rc = rail_port_check(peer, k, a->rail[r].link_layer, a->rail[r].gid_type,
 					     a->rail[r].subnet);
 	}
