@@ -131,6 +131,31 @@ void rg_errors_hold(void)
 	held_bytes = 0;
 }
 
+/* A name may be the begin of another one. */
+static bool line_has_word(const char *line, size_t bytes, const char *word)
+{
+	const size_t length = strlen(word);
+
+	for (size_t i = 1; i + length < bytes; i++)
+		if (!memcmp(line + i, word, length) && strchr(" (", line[i - 1]) &&
+		    strchr(" :,;)\n", line[i + length]))
+			return true;
+	return false;
+}
+
+void rg_errors_place(const char *host)
+{
+	char more[128];
+	const int n = snprintf(more, sizeof(more), " (host %s)\n", host);
+
+	if (!held_bytes || line_has_word(held, held_bytes, host) || n <= 0 ||
+	    (size_t)n >= sizeof(more) || held_bytes + (size_t)n > sizeof(held))
+		return;
+	line_clean(more, (size_t)n - 1);
+	memcpy(held + held_bytes - 1, more, (size_t)n);
+	held_bytes += (size_t)n - 1;
+}
+
 bool rg_errors_release(bool print)
 {
 	bool any = held_bytes > 0;

@@ -53,6 +53,8 @@ int rg_end(int status);
  * theirs.  Calls do not nest: hold, then release.
  */
 void rg_errors_hold(void);
+/* Adds " (host NAME)" to the error that is kept, unless it names this host already. */
+void rg_errors_place(const char *host);
 bool rg_errors_release(bool print);	/* true: there was an error */
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "util/clock.h"
 #include "util/err.h"
+#include "vbench/die.h"
 
 enum {
 	MARK = 78,			/* wr_id of the last request of a queue */
@@ -19,7 +20,8 @@ enum {
 struct end {
 	struct vrb_adapter adapter;
 	struct ibv_mr *smr, *rmr;
-	bool open, failed;
+	bool open;
+	int rc;				/* why it cannot be used; 0: nothing is known */
 };
 
 static const struct vrb_ports *ports;
@@ -46,24 +48,6 @@ static void cells_close(void)
 	end = NULL;
 }
 
-static int cells_open(uint64_t bytes)
-{
-	ports = railmpi_ports();
-	message_bytes = bytes;
-	end = ports ? calloc((size_t)ports->count + 1, sizeof(end[0])) : NULL;
-	if (end) {
-		MPI_Alloc_mem((MPI_Aint)bytes + VRB_GRH_BYTES, MPI_INFO_NULL, &sbuf);
-		MPI_Alloc_mem((MPI_Aint)bytes + VRB_GRH_BYTES, MPI_INFO_NULL, &rbuf);
-	}
-	if (sbuf && rbuf) {
-		memset(sbuf, 0, bytes);
-		memset(rbuf, 0, bytes);
-		return 0;
-	}
-	rg_error("no memory for the cells' messages (use smaller --sizes)");
-	return -ENOMEM;
-}
-
 static int end_register(struct end *e)
 {
 	int rc = vrb_mr_register(&e->adapter, sbuf, message_bytes, VRB_MR_BULK, &e->smr);
@@ -76,11 +60,44 @@ static struct end *end_of(int port)
 {
 	struct end *e = &end[port];
 
-	if (e->open || e->failed)
-		return e->failed ? NULL : e;
-	e->open = vrb_adapter_open(&e->adapter, &ports->port[port]) == 0;
-	e->failed = !e->open || end_register(e) != 0;
-	return e->failed ? NULL : e;
+	if (!e->open && !e->rc) {
+		e->rc = vrb_adapter_open(&e->adapter, &ports->port[port]);
+		e->open = !e->rc;
+		e->rc = e->rc ? e->rc : end_register(e);
+	}
+	return e->rc ? NULL : e;
+}
+
+/* What a healthy port may lack is no fault of the fabric, of which the port would be accused. */
+static bool is_lack(int rc)
+{
+	return rc == -ENOMEM || rc == -EINVAL || rc == -EAGAIN || rc == -EOPNOTSUPP;
+}
+
+static int ends_open(void)
+{
+	for (int i = 0; i < ports->count; i++)
+		if (ports->port[i].usable && !end_of(i) && is_lack(end[i].rc))
+			return end[i].rc;
+	return 0;
+}
+
+static int cells_open(uint64_t bytes)
+{
+	ports = railmpi_ports();
+	message_bytes = bytes;
+	end = ports ? calloc((size_t)ports->count + 1, sizeof(end[0])) : NULL;
+	if (end) {
+		MPI_Alloc_mem((MPI_Aint)bytes + VRB_GRH_BYTES, MPI_INFO_NULL, &sbuf);
+		MPI_Alloc_mem((MPI_Aint)bytes + VRB_GRH_BYTES, MPI_INFO_NULL, &rbuf);
+	}
+	if (sbuf && rbuf) {
+		memset(sbuf, 0, bytes);
+		memset(rbuf, 0, bytes);
+		return ends_open();
+	}
+	rg_error("no memory for the cells' messages (use smaller --sizes)");
+	return -ENOMEM;
 }
 
 static void port_look(int i, struct bench_port *out)
@@ -175,17 +192,27 @@ static void cell_close(struct cell *c)
 	vrb_cq_destroy(&c->cq);
 }
 
+static int cell_prepare(struct cell *c)
+{
+	struct end *e = end_of(c->of->port);
+	const int rc = e ? cell_open(c, e) : -EIO;
+
+	if (is_lack(rc)) {
+		rg_errors_release(true);
+		vb_die(c->port->name, "a cell has no queue pair here");
+	}
+	return rc;
+}
+
 static void cells_measure(const struct bench_cell *of, struct bench_cell_result *out)
 {
 	struct cell c = { .of = of, .out = out, .port = &ports->port[of->port], .sbuf = sbuf,
 			  .rbuf = rbuf, .bytes = message_bytes, .begun_ns = rg_now_ns() };
-	struct end *e;
 
 	*out = (struct bench_cell_result){ .valid = -1 };
 	/* What fails here is the cell's result, and no error of the program. */
 	rg_errors_hold();
-	e = end_of(of->port);
-	c.failed = !e || cell_open(&c, e) != 0;
+	c.failed = cell_prepare(&c) != 0;
 	cell_meet(&c);
 	cell_close(&c);
 	rg_errors_release(false);

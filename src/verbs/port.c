@@ -227,7 +227,7 @@ static uint16_t pkey_choose(struct ibv_context *context, const struct vrb_port *
 	__be16 key;
 
 	for (int i = 0; i < length; i++)
-		if (!ibv_query_pkey(context, port->number, i, &key) && ntohs(key) & 0x8000)
+		if (!ibv_query_pkey(context, port->number, i, &key) && ntohs(key) > 0x8000)
 			return (uint16_t)i;
 	return 0;
 }

@@ -36,7 +36,10 @@ early() {
 	expect "$1: one line" [ "$(ours rg_bw)" -eq 1 ]
 }
 early ud=no 'cannot make a queue pair for datagrams.*none of type UD'
-early maxwr=64 'soft0:1: cannot make a queue pair for datagrams.*128 receive requests needed, the device has 64'
+early maxwr=64 'soft0:1: cannot make a queue pair for datagrams.*128 receive requests needed, the device has 64$'
+early maxwr=256/128 'soft0:1: cannot make .*: 129 send requests needed, the device has 128 (host host1)$'
+early maxcqe=200/100 'for datagrams.*160 entries needed, the device has 100 (host host1)$'
+early ud=no/yes 'the device has none of type UD (Operation not supported) (host host0)$'
 early maxsge=1 '2 pieces of a request needed, the device has 1'
 early qps=2 'the device has 2 queue pairs'
 early maxcqe=100 'for datagrams.*160 entries needed, the device has 100'
@@ -46,13 +49,27 @@ reason link=ib,prefix=1/2 'is on another subnet'
 named="--rails soft0:1,soft0:2"
 reason reach=0/soft0:2-1/soft0:2 'connection lost over soft0:2'
 named=
+# A port is accused of what the fabric does, and of nothing that its adapter lacks; a key of no partition is none.
+pairs() {
+	spec=$1
+	shift
+	on "$spec" 2 ./pt2pt/rg_pairs --time-cap 20ms "$@"
+	row "$spec" rg_pairs
+}
+if drawn 2 "rg_pairs"; then
+	pairs maxwr=129 --window 200
+	expect "rg_pairs: a limit" refuses '201 send requests needed, the device has 129'
+	pairs link=ib,rate=8GB/s+1GB/s,pkeys=8000:8001
+	expect "rg_pairs: both ports" grep -q ' single:1 .*soft0:2' "$out"
+	expect "rg_pairs: neither is down" [ "$(grep -c 'DOWN\|^routing' "$out")" -eq 0 ]
+fi
 # Enough queue pairs for each process, not for those of an adapter.
 RANKS_PER_HOST=2
 export RANKS_PER_HOST
 on qps=9 4 ./pt2pt/rg_bw --validate --over stripe --sizes 64:256K --time-cap 20ms --iterations 100
 row "qps=9, 4 ranks" rg_bw
 expect "qps=9, 4 ranks" passes
-expect "... the arithmetic, from each host" [ "$(grep -c 'soft0 has 9 queue pairs; 2 ranks here, each with 2 peers x 2 and 1 for datagrams, would take 10: ' "$err")" -eq 2 ]
+expect "... the arithmetic, from each host" [ "$(grep -c 'soft0 of host[01] has 9 queue pairs; 2 ranks there, each with 2 peers x 2 and 1 for datagrams, would take 10: ' "$err")" -eq 2 ]
 unset RANKS_PER_HOST
 # An Alltoall that has too few for all lanes: one rail a peer, with smaller shares, and each byte right.
 narrow() {

@@ -311,6 +311,7 @@ static void test_scopes(void **state)
 	assert_int_equal(other->pkey[1][1], 3);
 	assert_false(s.divided);
 	assert_true(parse("link=ib+eth").divided);
+	assert_false(parse("link=eth/model").divided);	/* both are Ethernet */
 	assert_true(parse("link=ib,prefix=1/2").divided);
 	assert_false(parse("prefix=1/2").divided);	/* Ethernet has none */
 	s = parse("reach=0/soft0:2-1/soft0:2");

@@ -35,6 +35,31 @@ static void test_line(void **state)
 	rg_set_quiet(false);
 }
 
+/* The first error of a step is kept; a host is named once. */
+static void test_held(void **state)
+{
+	static const struct { const char *error, *host, *line; } rows[] = {
+		{ "first", "a\nb", "rg_x: first (host a?b)\n" },
+		{ "soft0:1 of host1", "host1", "rg_x: soft0:1 of host1\n" },
+		{ "soft0:1 of host12, DOWN", "host1", "rg_x: soft0:1 of host12, DOWN (host host1)\n" },
+		{ "host host1: DOWN", "host1", "rg_x: host host1: DOWN\n" },
+		{ NULL, "host1", "" },
+	};
+
+	rg_set_program("rg_x");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		capture_begin(2);
+		rg_errors_hold();
+		if (rows[i].error) {
+			rg_error("%s", rows[i].error);
+			rg_error("second");
+		}
+		rg_errors_place(rows[i].host);
+		assert_int_equal(rg_errors_release(true), rows[i].error != NULL);
+		assert_string_equal(capture_end(), rows[i].line);
+	}
+}
+
 static void test_rank(void **state)
 {
 	static const char *const names[] = {
@@ -58,6 +83,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_line),
+		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_rank),
 	};
 

@@ -6,7 +6,7 @@
 
 /*
  * The end of a step that rg_errors_hold began; collective over MPI_COMM_WORLD.  The lowest rank that
- * failed prints its error; all return a failure.
+ * failed prints its error, with its host where other ranks have not failed; all return a failure.
  */
 int agree(int rc);
 

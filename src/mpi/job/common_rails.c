@@ -23,7 +23,7 @@
 
 enum {
 	CHOICES_MAX = 16,		/* each excludes a GID at least */
-	PROBED_MAX = 4,			/* choices of pairs; datagrams try each but the last */
+	PROBED_MAX = 16,		/* choices of pairs; datagrams try each but the last */
 };
 
 struct lists {

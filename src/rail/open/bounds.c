@@ -110,10 +110,10 @@ static bool pairs_are_few(const struct crowd *c, unsigned rail, char *why, size_
 		return false;
 	if (why && !*why && narrow <= port->queue_pairs)
 		snprintf(why, size, "%.*s of %s has %u queue pairs; an Alltoall of %u rank%s there, each with %u "
-			 "peers, takes %llu: each peer has one rail and smaller shares, which are %llu",
+			 "peer%s, takes %llu: each peer has one rail and smaller shares, which are %llu",
 			 (int)device_length(port->name), port->name, c->host->name, port->queue_pairs,
-			 c->processes, c->processes == 1 ? "" : "s", c->peers, (unsigned long long)all,
-			 (unsigned long long)narrow);
+			 c->processes, c->processes == 1 ? "" : "s", c->peers, c->peers == 1 ? "" : "s",
+			 (unsigned long long)all, (unsigned long long)narrow);
 	return true;
 }
 
@@ -125,9 +125,9 @@ static bool memory_is_short(const struct crowd *c, char *why, size_t size)
 		return false;
 	if (why && !*why)
 		snprintf(why, size, "a process of %s may pin %llu MiB (ulimit -l, or its part of an eighth of the "
-			 "memory); an Alltoall with %u peers pins %llu: each peer has one rail and smaller shares, "
+			 "memory); an Alltoall with %u peer%s pins %llu: each peer has one rail and smaller shares, "
 			 "which are %llu", c->host->name, (unsigned long long)(c->host->pinned >> 20), c->peers,
-			 (unsigned long long)(all >> 20), (unsigned long long)(narrow >> 20));
+			 c->peers == 1 ? "" : "s", (unsigned long long)(all >> 20), (unsigned long long)(narrow >> 20));
 	return true;
 }
 

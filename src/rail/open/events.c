@@ -25,8 +25,9 @@ void rail_events_open(struct rail_ctx *ctx)
 {
 	for (int a = 0; a < ctx->adapter_count; a++)
 		if (has_events(ctx, a) && vrb_events_open(&ctx->adapter[a]))
-			rg_warn("%s: events of the adapter cannot be read: %s",
-				ibv_get_device_name(ctx->adapter[a].context->device), strerror(errno));
+			rg_warn("%s of %s: events of the adapter cannot be read: %s",
+				ibv_get_device_name(ctx->adapter[a].context->device), ctx->host,
+				strerror(errno));
 	for (int r = 0; r < ctx->rail_count; r++)
 		if (has_events(ctx, ctx->rail[r].adapter))
 			vrb_port_place(&ctx->adapter[ctx->rail[r].adapter], ctx->rail[r].port,
@@ -62,7 +63,7 @@ static void rail_ends(struct rail_ctx *ctx, int r, const char *why)
 		return;
 	rail->ended = true;
 	if (speaks(ctx))
-		rg_error("rail %s is lost: %s; " RAIL_ADVICE, rail->port->name, why);
+		rg_error("rail %s of %s is lost: %s; " RAIL_ADVICE, rail->port->name, ctx->host, why);
 	peers_lose(ctx, r, why);
 }
 
@@ -75,8 +76,8 @@ static void adapter_ends(struct rail_ctx *ctx, int adapter, const struct vrb_eve
 	ctx->dead_ns[adapter] = now_ns;
 	snprintf(why, sizeof(why), "the adapter has failed (%s)", vrb_event_name(event->type));
 	if (speaks(ctx))
-		rg_error("all rails of %s are lost: %s; see the kernel's log, or leave it out (--rails)",
-			 device, why);
+		rg_error("all rails of %s on %s are lost: %s; see the kernel's log, or leave it out (--rails)",
+			 device, ctx->host, why);
 	for (int r = 0; r < ctx->rail_count; r++)
 		if (ctx->rail[r].adapter == adapter && !ctx->rail[r].ended) {
 			ctx->rail[r].ended = true;
@@ -92,15 +93,15 @@ static void port_down(struct rail_ctx *ctx, struct rail *rail, uint64_t now_ns)
 		return;
 	rail->down_ns = now_ns;
 	if (speaks(ctx))
-		rg_warn("%s is DOWN (PORT_ERR): what is under way waits; its connections end unless the "
-			"port is back within %llu s", rail->port->name,
+		rg_warn("%s of %s is DOWN (PORT_ERR): what is under way waits; its connections end unless "
+			"the port is back within %llu s", rail->port->name, ctx->host,
 			EVENTS_DOWN_NS / 1000000000);
 }
 
 static void port_up(const struct rail_ctx *ctx, struct rail *rail, uint64_t now_ns)
 {
 	if (rail->down_ns && speaks(ctx))
-		rg_warn("%s is ACTIVE again, after %.1f s", rail->port->name,
+		rg_warn("%s of %s is ACTIVE again, after %.1f s", rail->port->name, ctx->host,
 			(double)(now_ns - rail->down_ns) / 1e9);
 	rail->down_ns = 0;
 }
@@ -119,8 +120,8 @@ static void port_check(struct rail_ctx *ctx, int r, const struct vrb_event *even
 		snprintf(text, sizeof(text), "%s (%s)", why, vrb_event_name(event->type));
 		rail_ends(ctx, r, text);
 	} else if (speaks(ctx) && event->type != IBV_EVENT_PORT_ACTIVE) {
-		rg_warn("%s: %s; LID, GID and P_Key are as before, the rail goes on", rail->port->name,
-			vrb_event_name(event->type));
+		rg_warn("%s of %s: %s; LID, GID and P_Key are as before, the rail goes on", rail->port->name,
+			ctx->host, vrb_event_name(event->type));
 	}
 }
 

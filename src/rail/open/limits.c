@@ -86,9 +86,10 @@ static void queue_pairs_check(const struct rail_ctx *ctx, int adapter)
 	const uint64_t most = (uint64_t)ranks * ((uint64_t)peers * pairs + 1);
 
 	if (a->attr.max_qp > 0 && most > (uint64_t)a->attr.max_qp)
-		rg_warn("%s has %d queue pairs; %u ranks here, each with %u peers x %u and 1 for datagrams, "
-			"would take %llu: connections beyond fail (fewer ranks a node, --rails, --qps)",
-			ibv_get_device_name(a->context->device), a->attr.max_qp, ranks, peers, pairs,
+		rg_warn("%s of %s has %d queue pairs; %u rank%s there, each with %u peer%s x %u and 1 for "
+			"datagrams, would take %llu: connections beyond fail (fewer ranks a node, --rails, --qps)",
+			ibv_get_device_name(a->context->device), ctx->host, a->attr.max_qp,
+			ranks, ranks == 1 ? "" : "s", peers, peers == 1 ? "" : "s", pairs,
 			(unsigned long long)most);
 }
 

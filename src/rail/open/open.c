@@ -420,6 +420,7 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	if (!ctx)
 		return NULL;
 	ctx->cfg = *cfg;
+	gethostname(ctx->host, sizeof(ctx->host) - 1);
 	ctx->settings = *cfg->settings;
 	ctx->cfg.settings = &ctx->settings;
 	ctx->local = -1;

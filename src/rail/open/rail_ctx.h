@@ -106,6 +106,7 @@ struct rail_ctx {
 	/* trace.c: the caller's on_message, and the eager messages that have arrived, by rail. */
 	void (*untraced)(void *user, const struct rail_message *msg);
 	uint64_t traced[RAIL_ALL];
+	char host[64];			/* this one's name, for lines */
 	char text[512], spec[1024], doubt[256];
 };
 

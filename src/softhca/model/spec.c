@@ -257,8 +257,9 @@ uint32_t hca_spec_nodes(const struct hca_spec *s)
 static bool same_network(const struct hca_personality *a, uint32_t i,
 			 const struct hca_personality *b, uint32_t j)
 {
-	return a->link[i] == b->link[j] &&
-	       (a->link[i] != HCA_LINK_IB || a->prefix[i] == b->prefix[j]);
+	const bool ib = a->link[i] == HCA_LINK_IB;
+
+	return ib == (b->link[j] == HCA_LINK_IB) && (!ib || a->prefix[i] == b->prefix[j]);
 }
 
 static bool is_divided(const struct hca_spec *s)
