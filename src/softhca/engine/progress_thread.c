@@ -158,6 +158,14 @@ static bool stands_by(const struct hca_fabric *f)
 	return atomic_load(&hca_engine_of(f)->progress_thread.waiting) && !hca_engine_waits(f);
 }
 
+static void wait_for_wire(struct hca_fabric *f, uint64_t alarm)
+{
+	f->wire->sleep_begins(f);
+	rg_wait_either(hca_engine_of(f)->progress_thread.wake_fd, f->wire->wait_fd(f),
+		       wire_sleep_ns(f, alarm));
+	f->wire->sleep_ends(f);
+}
+
 /*
  * Sleep until there is work for this thread.  The maker of work reads `asleep` afterwards: one side
  * sees the other's store.
@@ -175,7 +183,7 @@ static void wire_sleep(struct hca_fabric *f)
 	else if (stands_by(f))
 		rg_wait_readable(a->wake_fd, left_ns(UINT64_MAX, alarm));
 	else
-		rg_wait_either(a->wake_fd, f->wire->wait_fd(f), wire_sleep_ns(f, alarm));
+		wait_for_wire(f, alarm);
 	atomic_store(&a->asleep, 0);
 	n = read(a->wake_fd, &woken, sizeof(woken));
 	(void)n;			/* it does not block, and may be empty */
@@ -248,6 +256,7 @@ int hca_progress_thread_serve(struct hca_fabric *f)
 
 void hca_progress_thread_replace(struct hca_fabric *f)
 {
+	f->wire->sleep_begins(f);
 	atomic_fetch_add(&hca_engine_of(f)->progress_thread.waiting, 1);
 }
 
@@ -255,6 +264,7 @@ void hca_progress_thread_return(struct hca_fabric *f)
 {
 	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
 
+	f->wire->sleep_ends(f);
 	/* While messages come, the thread ticks: it is not woken for each. */
 	if (atomic_fetch_sub(&a->waiting, 1) == 1)
 		hca_progress_thread_wake(f);
