@@ -39,6 +39,18 @@ static void serve_alarm(struct hca_fabric *f)
 		hca_engine_run(f);
 }
 
+/* The longest tick comes with another interrupt: one of its own would delay messages of the program. */
+static void tick(struct hca_progress_thread *a, uint32_t seen, uint64_t tick_ns)
+{
+	const bool coarse = tick_ns >= TICK_MAX_NS;
+
+	if (coarse)
+		prctl(PR_SET_TIMERSLACK, TICK_MAX_NS);
+	rg_wait_word(&a->alarm, seen, tick_ns, false);
+	if (coarse)
+		prctl(PR_SET_TIMERSLACK, 1);
+}
+
 /* Sleep for a tick, or until the alarm if that is earlier; then serve the alarm if it is due. */
 static void nap(struct hca_fabric *f, uint64_t tick_ns)
 {
@@ -49,7 +61,7 @@ static void nap(struct hca_fabric *f, uint64_t tick_ns)
 	if (at && at < now + tick_ns)
 		tick_ns = at > now ? at - now : 0;
 	if (tick_ns)
-		rg_wait_word(&a->alarm, seen, tick_ns, false);
+		tick(a, seen, tick_ns);
 	serve_alarm(f);
 }
 
