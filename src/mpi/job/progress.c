@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -302,6 +303,18 @@ static uint64_t progress_thread_tick_ns(uint64_t look_ns)
 	return tick_ns < TICK_NS ? TICK_NS : tick_ns > TICK_MAX_NS ? TICK_MAX_NS : tick_ns;
 }
 
+/* The longest tick comes with another interrupt: one of its own would delay messages of the program. */
+static void progress_thread_tick(uint64_t tick_ns)
+{
+	const bool coarse = tick_ns == TICK_MAX_NS;
+
+	if (coarse)
+		prctl(PR_SET_TIMERSLACK, TICK_MAX_NS);
+	rg_sleep_ns(tick_ns);
+	if (coarse)
+		prctl(PR_SET_TIMERSLACK, 0);
+}
+
 static void *progress_thread_main(void *unused)
 {
 	uint64_t seen = layer_polls(), now, used_ns, tick_ns = TICK_NS;
@@ -309,7 +322,7 @@ static void *progress_thread_main(void *unused)
 
 	while (!atomic_load(&progress_thread_stop)) {
 		used_ns = thread_used_ns();
-		rg_sleep_ns(tick_ns);
+		progress_thread_tick(tick_ns);
 		quiet = layer_pending() ? 0 : quiet + 1;
 		if (quiet > QUIET_TICKS) {
 			progress_thread_sleep();

@@ -39,6 +39,18 @@ static void serve_alarm(struct hca_fabric *f)
 		hca_engine_run(f);
 }
 
+/* The longest tick comes with another interrupt: one of its own would delay messages of the program. */
+static void tick(struct hca_progress_thread *a, uint32_t seen, uint64_t tick_ns)
+{
+	const bool coarse = tick_ns >= TICK_MAX_NS;
+
+	if (coarse)
+		prctl(PR_SET_TIMERSLACK, TICK_MAX_NS);
+	rg_wait_word(&a->alarm, seen, tick_ns, false);
+	if (coarse)
+		prctl(PR_SET_TIMERSLACK, 1);
+}
+
 /* Sleep for a tick, or until the alarm if that is earlier; then serve the alarm if it is due. */
 static void nap(struct hca_fabric *f, uint64_t tick_ns)
 {
@@ -49,7 +61,7 @@ static void nap(struct hca_fabric *f, uint64_t tick_ns)
 	if (at && at < now + tick_ns)
 		tick_ns = at > now ? at - now : 0;
 	if (tick_ns)
-		rg_wait_word(&a->alarm, seen, tick_ns, false);
+		tick(a, seen, tick_ns);
 	serve_alarm(f);
 }
 
@@ -158,6 +170,14 @@ static bool stands_by(const struct hca_fabric *f)
 	return atomic_load(&hca_engine_of(f)->progress_thread.waiting) && !hca_engine_waits(f);
 }
 
+static void wait_for_wire(struct hca_fabric *f, uint64_t alarm)
+{
+	f->wire->sleep_begins(f);
+	rg_wait_either(hca_engine_of(f)->progress_thread.wake_fd, f->wire->wait_fd(f),
+		       wire_sleep_ns(f, alarm));
+	f->wire->sleep_ends(f);
+}
+
 /*
  * Sleep until there is work for this thread.  The maker of work reads `asleep` afterwards: one side
  * sees the other's store.
@@ -175,7 +195,7 @@ static void wire_sleep(struct hca_fabric *f)
 	else if (stands_by(f))
 		rg_wait_readable(a->wake_fd, left_ns(UINT64_MAX, alarm));
 	else
-		rg_wait_either(a->wake_fd, f->wire->wait_fd(f), wire_sleep_ns(f, alarm));
+		wait_for_wire(f, alarm);
 	atomic_store(&a->asleep, 0);
 	n = read(a->wake_fd, &woken, sizeof(woken));
 	(void)n;			/* it does not block, and may be empty */
@@ -248,6 +268,7 @@ int hca_progress_thread_serve(struct hca_fabric *f)
 
 void hca_progress_thread_replace(struct hca_fabric *f)
 {
+	f->wire->sleep_begins(f);
 	atomic_fetch_add(&hca_engine_of(f)->progress_thread.waiting, 1);
 }
 
@@ -255,6 +276,7 @@ void hca_progress_thread_return(struct hca_fabric *f)
 {
 	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
 
+	f->wire->sleep_ends(f);
 	/* While messages come, the thread ticks: it is not woken for each. */
 	if (atomic_fetch_sub(&a->waiting, 1) == 1)
 		hca_progress_thread_wake(f);

@@ -198,6 +198,12 @@ struct hca_link_operations {
 	/* A descriptor that is readable when progress has work, the same always; -1: none. */
 	int (*wait_fd)(struct hca_fabric *f);
 	/*
+	 * Around each wait for the descriptor, by any number of threads: meanwhile it tells all.  At
+	 * other times progress may be needed to find what has arrived.
+	 */
+	void (*sleep_begins)(struct hca_fabric *f);
+	void (*sleep_ends)(struct hca_fabric *f);
+	/*
 	 * The time of the next need that no descriptor announces; UINT64_MAX: none.  Asked after
 	 * progress and the turns that follow it, fabric.life held.  A need that arises in a verb
 	 * after that may be served 0.1 s late.

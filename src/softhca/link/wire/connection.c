@@ -44,7 +44,7 @@ static void close_stream(struct hca_wire_qp *w, enum hca_wire_state state)
 	w->left = 0;
 	w->state = state;
 	hca_wire_forgive(w);
-	hca_wire_unwatch(w->wire, &w->stream);
+	hca_wire_qp_unwatch(w);
 	hca_stream_close(&w->stream);
 	hca_wire_life_end(w);
 }

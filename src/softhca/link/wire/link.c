@@ -19,7 +19,9 @@
 enum {
 	EVENTS = 64,		/* served in a pass */
 	DATAGRAM_PASSES = 4096,	/* epoll is asked in each so long after a datagram */
-	EPOLL_PASSES = 16,	/* epoll is asked in every such pass while few streams are active */
+	EPOLL_PASSES = 16,	/* between two that ask epoll, while few streams are active ... */
+	EPOLL_PASSES_MOVED = 128,	/* ... and bytes move: its answer would delay theirs */
+	TOLD = 16,		/* events of a stream that passes read, before it leaves the epoll set */
 };
 
 /* ---- Waiting ------------------------------------------------------------- */
@@ -48,6 +50,73 @@ void hca_wire_unwatch(struct hca_wire *wire, const struct hca_stream *s)
 		control(wire, EPOLL_CTL_DEL, s->fd, NULL);
 }
 
+/*
+ * A stream that passes read is not in the epoll set, which would run its call-back for each packet that
+ * arrives.  It returns before a thread sleeps, and when passes leave it to epoll.
+ */
+static void leave_set(struct hca_wire_qp *w)
+{
+	struct hca_wire *wire = w->wire;
+
+	hca_lock(&wire->active_lock);
+	if (!wire->sleepers && !w->unwatched && w->state == HCA_WIRE_OPEN) {
+		hca_wire_unwatch(wire, &w->stream);
+		w->unwatched = true;
+		w->next_unwatched = wire->unwatched;
+		w->unwatched_at = &wire->unwatched;
+		if (w->next_unwatched)
+			w->next_unwatched->unwatched_at = &w->next_unwatched;
+		wire->unwatched = w;
+	}
+	w->told = 0;
+	hca_unlock(&wire->active_lock);
+}
+
+static void unlink_unwatched(struct hca_wire_qp *w)
+{
+	*w->unwatched_at = w->next_unwatched;
+	if (w->next_unwatched)
+		w->next_unwatched->unwatched_at = w->unwatched_at;
+	w->unwatched = false;
+}
+
+void hca_wire_qp_watch_again(struct hca_wire_qp *w)
+{
+	unlink_unwatched(w);
+	if (!hca_wire_watch(w->wire, w->stream.fd, w))
+		hca_say("queue pair %u: no memory to wait for its connection", hca_qpn(w->qp));
+}
+
+void hca_wire_qp_unwatch(struct hca_wire_qp *w)
+{
+	hca_lock(&w->wire->active_lock);
+	if (w->unwatched)
+		unlink_unwatched(w);
+	else
+		hca_wire_unwatch(w->wire, &w->stream);
+	hca_unlock(&w->wire->active_lock);
+}
+
+static void sleep_begins(struct hca_fabric *f)
+{
+	struct hca_wire *wire = f->wire_state;
+
+	hca_lock(&wire->active_lock);
+	wire->sleepers++;
+	while (wire->unwatched)
+		hca_wire_qp_watch_again(wire->unwatched);
+	hca_unlock(&wire->active_lock);
+}
+
+static void sleep_ends(struct hca_fabric *f)
+{
+	struct hca_wire *wire = f->wire_state;
+
+	hca_lock(&wire->active_lock);
+	wire->sleepers--;
+	hca_unlock(&wire->active_lock);
+}
+
 void hca_wire_look_at(_Atomic uint64_t *look_ns, uint64_t at_ns)
 {
 	uint64_t before = atomic_load(look_ns);
@@ -65,6 +134,8 @@ static void qp_event(struct hca_wire_qp *w, uint32_t events, bool direct)
 	w->stream.ended |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
 	if (direct && w->active && !w->stream.ended) {
 		w->unread = true;	/* perhaps: the next pass looks */
+		if (++w->told >= TOLD)
+			leave_set(w);
 		return;
 	}
 	hca_wire_serve(w);
@@ -113,6 +184,14 @@ static bool hears_datagrams(const struct hca_wire *wire)
 	       hca_wire_pass(wire) - busy < DATAGRAM_PASSES;
 }
 
+static bool asks_epoll(const struct hca_wire *wire, bool direct)
+{
+	const unsigned passes = wire->moved ? EPOLL_PASSES_MOVED : EPOLL_PASSES;
+
+	return !direct || !wire->active || hears_datagrams(wire) ||
+	       hca_wire_pass(wire) - wire->asked >= passes;
+}
+
 static void progress(struct hca_fabric *f)
 {
 	struct hca_wire *wire = f->wire_state;
@@ -122,8 +201,10 @@ static void progress(struct hca_fabric *f)
 	passes = hca_wire_pass(wire) + 1;
 	atomic_store_explicit(&wire->passes, passes, memory_order_relaxed);
 	direct = hca_wire_serve_active(wire);
-	if (!direct || !wire->active || hears_datagrams(wire) || passes % EPOLL_PASSES == 0)
+	if (asks_epoll(wire, direct)) {
+		wire->asked = passes;
 		serve_events(wire, direct);
+	}
 	now = rg_now_ns();
 	if (atomic_load_explicit(&wire->peers.look_ns, memory_order_relaxed) <= now)
 		hca_wire_peers_look(wire, now);
@@ -234,6 +315,8 @@ const struct hca_link_operations hca_wire_link = {
 	.datagram_fate = hca_wire_datagram_fate,
 	.progress = progress,
 	.wait_fd = wait_fd,
+	.sleep_begins = sleep_begins,
+	.sleep_ends = sleep_ends,
 	.next_ns = next_ns,
 };
 

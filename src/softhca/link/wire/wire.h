@@ -75,7 +75,9 @@ struct hca_wire_qp {
 	enum hca_wire_state state;
 	bool calls;			/* this end calls the other */
 	bool active;			/* on wire->active: looked at in every pass */
-	bool watches_room;		/* epoll reports room in the kernel, too */
+	bool unwatched;			/* on wire->unwatched: not in the epoll set; under active_lock */
+	struct hca_wire_qp *next_unwatched, **unwatched_at;
+	uint32_t told;			/* events of the epoll set that passes did not need */
 	bool broken;			/* the stream cannot go on: the next pass ends it */
 	uint32_t idle;			/* passes without a byte, in a row */
 	uint64_t again_ns;		/* time of the next call; 0: one is in progress */
@@ -169,6 +171,10 @@ struct hca_wire {
 	struct hca_lock active_lock;
 	struct hca_wire_qp *active;	/* linked by next_active */
 	unsigned active_count;
+	struct hca_wire_qp *unwatched;	/* passes read these, epoll does not report them ... */
+	unsigned sleepers;		/* ... while no thread waits for it; both under active_lock */
+	bool moved;			/* bytes have, in this pass */
+	uint64_t asked;			/* the pass in which epoll was last asked */
 	_Atomic bool shared;		/* several are busy: each has short turns */
 	_Atomic uint32_t owed;		/* queue pairs that owe (hca_wire_qp.owes) */
 	struct hca_wire_parked *parked;
@@ -328,6 +334,10 @@ bool hca_wire_watch(struct hca_wire *wire, int fd, void *source);
 /* Report once more what is there already. */
 void hca_wire_watch_again(struct hca_wire *wire, int fd, void *source);
 void hca_wire_unwatch(struct hca_wire *wire, const struct hca_stream *s);
+/* The stream of a queue pair is about to be closed. */
+void hca_wire_qp_unwatch(struct hca_wire_qp *w);
+/* Passes leave the stream to epoll again.  active_lock held. */
+void hca_wire_qp_watch_again(struct hca_wire_qp *w);
 /* A need at `at_ns`, unless an earlier one is noted. */
 void hca_wire_look_at(_Atomic uint64_t *look_ns, uint64_t at_ns);
 
