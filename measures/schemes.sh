@@ -5,6 +5,8 @@
 #				MEASURE_VALUES
 #	MEASURE_LAUNCHES=N	default here: 5, of plain, collectives and first 3; 1 tries whether it works
 #	MEASURE_SIZES=LOW:HIGH	of pt2pt (default: 4K:4M)
+#	MEASURE_COLLECTIVES=WORDS	of: alltoall allgather bcast allreduce (default: all)
+#	MEASURE_RANKS=NUMBERS	of collectives (default: 2 4)
 #	MEASURE_VALUES=FILE	values are added to those of this file (its whole path): parts can be measured apart
 #	MEASURE_PERF=N		of the rows below a native library, so many are run again under perf (default 4)
 #	RG_MPICH_BUILD=DIR	a build with MPICH, for the better of two libraries
@@ -108,8 +110,8 @@ algorithms() {
 
 scheme_collectives() {
 	[ "$(nproc)" -ge 4 ] || echo "  4 ranks on $(nproc) processors: their times are mostly the scheduler's"
-	for coll in alltoall allgather bcast allreduce; do
-		for ranks in 2 4; do
+	for coll in ${MEASURE_COLLECTIVES:-alltoall allgather bcast allreduce}; do
+		for ranks in ${MEASURE_RANKS:-2 4}; do
 			for k in $(seq "$few"); do
 				scheme_turn "$coll-$ranks" $ranks "collective/rg_$coll -m 4K:1M --time-cap 0.02" \
 					"native auto again read both" eager64K $(algorithms $coll)
