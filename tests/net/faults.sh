@@ -226,7 +226,8 @@ case_for_ever() {
 	on login ip link set h1r0 down
 	tell broken
 	until_file posted
-	sleep 12
+	# TCP sends once more after 0.2 + 0.4 + ... + 6.4 s, and next 12.8 s later.
+	sleep 16
 	on login ip link set h1r0 up
 	end_of a
 	expect "a: exit code $rc" [ $rc -eq 0 ]

@@ -5,8 +5,9 @@
  * connection.  TCP_USER_TIMEOUT would also end one whose peer has stopped with a full window.  With a
  * full window, and after losses, the kernel asks less and less often.  So a host that has been silent
  * for the verbs' timeouts, 5 s at least, is asked by a connection of its own: any answer, a refusal
- * too, proves it alive.  Where a host answers and a stream's packets do not arrive, the path does not
- * pass their length.
+ * too, proves it alive.  Where a host answers, packets are sent once more and it answers again without
+ * an acknowledgement of them, the path does not pass their length; while a cable was out, packets were
+ * lost as well, and the next ones may be due after many seconds.
  */
 #include <arpa/inet.h>
 #include <linux/tcp.h>
@@ -25,6 +26,7 @@
 #define PATIENCE_NS 5000000000ull	/* TCP needs so long to overcome losses */
 #define UNRELIABLE_NS 1000000000ull	/* then messages without a connection are lost */
 #define QUESTION_NS 2000000000ull	/* for an answer, with one repetition by the kernel */
+#define LOSSY_NS 1000000000ull		/* after losses, the first question */
 #define QUIET_NS 60000000000ull		/* between equal lines */
 #define MSEC_NS 1000000ull
 #define SEC_NS 1000000000ull
@@ -224,24 +226,50 @@ static uint64_t silent_since(struct hca_wire_qp *w, const struct tcp_info *info,
 	return lossy || since > life->alive_ns ? since : life->alive_ns;
 }
 
-/* The silence lasts: a question decides.  True: lost. */
-static bool judge(struct hca_wire_qp *w, bool lossy, uint64_t silence_ns, uint64_t now_ns)
+/* An answer, while what was lost has not been acknowledged: the path passes no long packets. */
+static bool answer_accuses(struct hca_wire_qp *w, const struct tcp_info *info)
 {
 	struct hca_wire_life *life = &w->life;
 
+	if (!life->heard)
+		life->resent = info->tcpi_total_retrans;
+	life->heard = true;
+	return life->vain;
+}
+
+/* A question that was asked before the packets says nothing of them. */
+static void look_at_resent(struct hca_wire_qp *w, const struct tcp_info *info)
+{
+	struct hca_wire_life *life = &w->life;
+
+	if (!life->heard || life->vain || info->tcpi_total_retrans == life->resent)
+		return;
+	life->vain = true;
+	ask_no_more(w);
+}
+
+/* The silence lasts: a question decides.  True: lost, if the silence is overdue. */
+static bool judge(struct hca_wire_qp *w, const struct tcp_info *info, bool lossy, uint64_t silence_ns,
+		  bool overdue, uint64_t now_ns)
+{
+	struct hca_wire_life *life = &w->life;
+
+	if (lossy)
+		look_at_resent(w, info);
 	if (!life->asked_ns)
 		ask(w, now_ns);
 	else if (is_answered(w))
 		life->alive_ns = now_ns;
 	if (life->alive_ns >= life->asked_ns) {
 		ask_no_more(w);
-		if (lossy)
-			say_too_long(w, silence_ns);
-		return lossy;
+		if (!lossy || !answer_accuses(w, info) || !overdue)
+			return false;
+		say_too_long(w, silence_ns);
+		return true;
 	}
 	if (now_ns - life->asked_ns < QUESTION_NS)
 		return false;
-	if (!works(w) || !hca_wire_patience_ns(w->qp)) {
+	if (!overdue || !works(w) || !hca_wire_patience_ns(w->qp)) {
 		ask_no_more(w);		/* and later once more */
 		return false;
 	}
@@ -265,18 +293,20 @@ bool hca_wire_is_silent(struct hca_wire_qp *w, uint64_t now_ns)
 	struct tcp_info info = { 0 };
 	socklen_t size = sizeof(info);
 	uint64_t since_ns, silence_ns;
-	bool lossy;
+	bool lossy, overdue;
 
 	if (getsockopt(w->stream.fd, IPPROTO_TCP, TCP_INFO, &info, &size))
 		return false;
 	lossy = info.tcpi_unacked && info.tcpi_retransmits;
 	since_ns = silent_since(w, &info, lossy, now_ns);
 	silence_ns = since_ns < now_ns ? now_ns - since_ns : 0;
-	if (!is_overdue(w, lossy, silence_ns)) {
+	overdue = is_overdue(w, lossy, silence_ns);
+	if (!overdue && !(lossy && silence_ns >= LOSSY_NS)) {
 		ask_no_more(w);
+		w->life.heard = w->life.vain = false;
 		return false;
 	}
-	if (!judge(w, lossy, silence_ns, now_ns))
+	if (!judge(w, &info, lossy, silence_ns, overdue, now_ns))
 		return false;
 	/* A FIN would follow the bytes that do not pass. */
 	setsockopt(w->stream.fd, SOL_SOCKET, SO_LINGER, &dropped, sizeof(dropped));

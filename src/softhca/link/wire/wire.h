@@ -53,6 +53,9 @@ struct hca_wire_life {
 	uint64_t alive_ns;		/* the last answer to a question */
 	uint64_t asked_ns;
 	int ask_fd;			/* the question; -1: none */
+	/* In this silence, after losses: */
+	bool heard, vain;		/* an answer; then packets were sent once more, and this question after them */
+	uint32_t resent;		/* packets sent once more, at the first answer */
 };
 
 /* The peer's READ whose data leaves from its place; of 0 bytes: own requests' data does. */
