@@ -22,6 +22,13 @@ do
 	expect "$spec: by the adapter" grep -q 'in place of libibverbs, .* 2 rails' "$out"
 done
 
+# The first adapters leave locked memory for the others: of few ranks queues are as small as all peers allow.
+if drawn 2 "four adapters"; then
+	run hcas=4,ports=1,cqmem=1MiB
+	expect "four adapters in 1 MiB" passes
+	expect "... by four rails" grep -q 'in place of libibverbs, .* 4 rails' "$out"
+fi
+
 # reason SPEC WORDS
 reason() {
 	drawn 2 "$1" || return 0

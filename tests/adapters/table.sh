@@ -166,7 +166,7 @@ program() {
 # and how much an adapter has in all, are not its concern.
 alike() {
 	echo "$1" | sed 's/,\(gids\|reach\|pkeys\|prefix\|lid\|qps\|maxcqe\|cqmem\)=[^,]*//g; s/,link=[^,]*\/[^,]*//
-		s/,grh=\([^,/]*\)\/[^,]*/,grh=\1/; s/,like=\([^,/]*\)\/[^,]*/,like=\1/'
+		s/,\(maxsge\|maxwr\|srq\|srqwr\|rdatom\|inline\)=\([^,/]*\)\/[^,]*/,\1=\2/g; s/,grh=\([^,/]*\)\/[^,]*/,grh=\1/; s/,like=\([^,/]*\)\/[^,]*/,like=\1/'
 }
 
 personality() {
