@@ -165,8 +165,9 @@ struct ibv_ah_attr vrb_path(const struct vrb_port *port, uint16_t lid,
 			    const unsigned char gid[VRB_GID_BYTES], bool grh)
 {
 	struct ibv_ah_attr path = { .dlid = lid, .port_num = port->number, .sl = port->sl };
+	const bool no_lid = !lid || !port->lid;
 
-	if (port->link_layer == IBV_LINK_LAYER_ETHERNET || port->grh || grh) {
+	if (port->link_layer == IBV_LINK_LAYER_ETHERNET || port->grh || grh || no_lid) {
 		path.is_global = 1;
 		memcpy(path.grh.dgid.raw, gid, sizeof(path.grh.dgid.raw));
 		path.grh.sgid_index = (uint8_t)port->gid_index;

@@ -333,7 +333,7 @@ struct vrb_address {
 
 /*
  * Ethernet has no other address than a GID; InfiniBand needs a GRH between subnets, and where the
- * port of either end requires it (virtual functions that share a LID): grh is the peer's.
+ * port of either end requires it (virtual functions that share a LID) or has no LID: grh is the peer's.
  */
 struct ibv_ah_attr vrb_path(const struct vrb_port *port, uint16_t lid,
 			    const unsigned char gid[VRB_GID_BYTES], bool grh);

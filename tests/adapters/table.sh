@@ -1,8 +1,8 @@
 #!/bin/sh
 # table.sh - the table personality x program: sets of like=, and personalities that are drawn by RG_SEED:
 # keys with values at their limits, put together at random, hosts of two kinds.  A cell is "ok",
-# "refused" with the line, or FAIL.  CI draws one personality; RG_LONG=1 takes all sets and draws
-# RG_DRAWS (40).
+# "refused" with a line that is due to a key, without which there is no such line, or FAIL.  CI draws
+# one personality; RG_LONG=1 takes all sets and draws RG_DRAWS (40).
 #
 # ADAPTERS_SPECS="SPEC SPEC...": these alone.
 . "$srcdir/tests/adapters/adapters.sh"
@@ -94,26 +94,61 @@ draw() {
 
 # ---- Cells -----------------------------------------------------------------------
 
-# What may be in the way of a valid personality: nothing else ends a program.
-limits='no rail in common|cannot make a queue pair for datagrams|pieces of a request needed|MTU of 512 bytes|queue pairs'
-limits="$limits|entries needed|entries of 64 bytes|requests needed|is too small|does not answer over|no UD|lacks"
+# key_of REASON: the key of the personality that a refusal is due to.  Nothing else ends a program.
+key_of() {
+	case $1 in
+	*'the device has none of type UD'*) echo ud ;;
+	*'pieces of a request needed'*) echo maxsge ;;
+	*' requests needed, the device has'*) echo maxwr ;;
+	*'entries of 64 bytes'*) echo cqmem ;;
+	*'entries needed, the device has'*) echo maxcqe ;;
+	*queue\ pairs*) echo qps ;;
+	*'MTU of 512 bytes'*) echo mtu ;;
+	*'no partition key in common'*) echo pkeys ;;
+	*' is of RoCE'* | *' is of InfiniBand'*) echo link ;;
+	*'is on another subnet'*) echo prefix ;;
+	*'has no GID of its kind'* | *'no GIDs by which'* | *'no address handle can be made'*) echo gids ;;
+	*'nothing passes between'* | *'does not answer over'* | *'no answer over'*) echo reach ;;
+	esac
+}
 
-# judge PROGRAM: $said of the last launch
+# judge PROGRAM: $said of the last launch, and why
 judge() {
+	reason= key=
 	if [ "$rc" -eq 0 ] && [ "$1" = conformance -o "$(grep -c 'in place of libibverbs' "$out")" -gt 0 ]; then
 		said=ok
 		return
 	fi
-	reason=$(cat "$err" "$out" | grep -E "^[a-z_]*: .*($limits)" | grep -v ': warning: ' | tail -n 1)
-	case $rc:$reason in
-	[34]:?*) said=refused ;;
+	reason=$(cat "$err" "$out" | grep -E '^[a-z_]*: ' | grep -v ': warning: ' |
+		grep -E 'no rail in common|cannot make a|needed, the device has|MTU of|no answer over' | tail -n 1)
+	key=$(key_of "$reason")
+	case $rc:$key:,$of in
+	[34]:?*:*,$key=* | [34]:?*:*,like=*) said=refused ;;
 	*) said="FAIL($rc)" reason=$(cat "$err" "$out" | grep -E '^(rg_|FAIL|launch)|^softhca: ' | tail -n 1) ;;
 	esac
-	reasons=$(printf '%s\n        %s' "$reasons" "$reason")
+}
+
+# The refusal names a key of $of: without it there is none, or it names another one.  Each key once.
+proven() {
+	case $said:" $proven " in
+	refused:*" $key "*) return 0 ;;
+	refused:*) ;;
+	*) return 0 ;;
+	esac
+	proven="$proven $key" blamed=$key refusal=$reason whole=$of
+	of=$(echo "$of" | sed "s/,$key=[^,]*//g")
+	case $blamed in
+	ud) of=$of,ud=yes ;;
+	gids) of=$(echo "$of" | sed 's/,link=[^,]*//g; s/,like=[^,]*//g') ;;
+	esac
+	on "$of" "$@"
+	judge "$2"
+	expect "$whole: due to $blamed, not: $said $reason" [ "${said%(*}" != FAIL -a "$key" != "$blamed" ]
+	of=$whole said=refused reason=$refusal
 }
 
 cell() {
-	judge "$1"
+	[ -z "$reason" ] || reasons=$(printf '%s\n        %s' "$reasons" "$reason")
 	row=$row$(printf ' %-12s' "$said")
 	expect "$of: $1" [ "${said%(*}" != FAIL ]
 }
@@ -122,6 +157,8 @@ program() {
 	ranks=$1
 	shift
 	on "$of" "$ranks" "$@"
+	judge "$1"
+	proven "$ranks" "$@"
 	cell "$1"
 }
 
@@ -129,12 +166,13 @@ program() {
 # and how much an adapter has in all, are not its concern.
 alike() {
 	echo "$1" | sed 's/,\(gids\|reach\|pkeys\|prefix\|lid\|qps\|maxcqe\|cqmem\)=[^,]*//g; s/,link=[^,]*\/[^,]*//
-		s/,grh=\([^,/]*\)\/[^,]*/,grh=\1/; s/,like=\([^,/]*\)\/[^,]*/,like=\1/'
+		s/,\(maxsge\|maxwr\|srq\|srqwr\|rdatom\|inline\)=\([^,/]*\)\/[^,]*/,\1=\2/g; s/,grh=\([^,/]*\)\/[^,]*/,grh=\1/; s/,like=\([^,/]*\)\/[^,]*/,like=\1/'
 }
 
 personality() {
-	of=$1 row= reasons=
+	of=$1 row= reasons= proven=
 	conforms "$(alike "$of")" --share 8
+	judge conformance
 	cell conformance
 	program 2 ./pt2pt/rg_latency --validate --over stripe --sizes 64:1K $short
 	program 2 ./pt2pt/rg_bw --validate --over stripe --sizes 32K:256K --window 8 $short

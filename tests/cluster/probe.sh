@@ -1,6 +1,7 @@
 #!/bin/sh
-# probe.sh - rails over which nothing passes, as a job finds them by datagrams before it begins: all well,
-# a filter in front of one rail's RoCE packets, cables that are crossed, and filters in front of both.
+# probe.sh - what lies between the ports of two nodes, as a job finds it before it begins: all well, several
+# addresses, a router's other network; by datagrams, a filter in front of one rail's RoCE packets, cables that
+# are crossed, and filters in front of both.
 . "$srcdir/tests/run-lib.sh"
 limit=240
 
@@ -38,6 +39,20 @@ line() {
 bw :
 expect "all well: two rails" well 2
 expect "... and no line" [ "$(ours rg_bw)" -eq 0 ]
+
+# One node has an address before the one of the other's network; a network of its own is routed.
+# shellcheck disable=SC2016 # the nodes' shells expand it
+bw '[ $node = 1 ] || { ip addr del 10.0.2.1/24 dev eth1; ip addr add 10.0.9.1/24 dev eth1; ip addr add 10.0.2.1/24 dev eth1; }'
+expect "several addresses: two rails" well 2
+expect "... and no line" [ "$(ours rg_bw)" -eq 0 ]
+# shellcheck disable=SC2016
+bw 'if [ $node = 0 ]; then ip addr del 10.0.9.1/24 dev eth1; ip route add 10.0.3.0/24 dev eth1
+	else ip addr del 10.0.2.2/24 dev eth1; ip addr add 10.0.3.2/24 dev eth1; ip route add 10.0.2.0/24 dev eth1; fi'
+expect "layer 3: two rails" well 2
+expect "... and a line" grep -q '^rg_bw: 1 of 2 rails: RoCE v2 is routed between IP networks, such as ::ffff:10.0.2.1 of node0' "$err"
+# shellcheck disable=SC2016
+on_nodes 'if [ $node = 0 ]; then ip route del 10.0.3.0/24 dev eth1
+	else ip route del 10.0.2.0/24 dev eth1; ip addr del 10.0.3.2/24 dev eth1; ip addr add 10.0.2.2/24 dev eth1; fi'
 
 bw 'came 1 10.0.2.0/24 10.0.2.0/24'
 expect "a filter in front of one rail: the other one carries the job" well 1

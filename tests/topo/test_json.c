@@ -259,6 +259,37 @@ static void test_rails_of_a_process(void **state)
 	json_decref(all);
 }
 
+static void need_is(json_t *need, const json_int_t value[4])
+{
+	static const char *const keys[] = { "queue_pairs", "srq_receives", "cq_entries", "pinned_bytes" };
+
+	for (int i = 0; i < 4; i++)
+		is_number(need, keys[i], value[i]);
+}
+
+/*
+ * 1,024 ranks: 64 slots of 64 bytes and 16 KiB, or 16 buffers of 4,160 bytes, for each eager lane
+ * that a peer sends on, and 256 bytes of grants; two such lanes on two rails, narrow one on one.
+ */
+static void test_needs(void **state)
+{
+	static const struct { const char *kind; json_int_t peer[4], narrow[4]; } rows[] = {
+		{ "ring", { 4, 0, 520, 2 * (64 * 64 + 16384) + 256 }, { 2, 0, 260, 64 * 64 + 16384 + 256 } },
+		{ "send", { 4, 32, 550, 2 * 16 * 4160 + 256 }, { 2, 16, 275, 16 * 4160 + 256 } },
+	};
+	json_t *all = run("--soft ports=2 --ranks 128"), *needs = json_object_get(all, "needs"), *peer;
+
+	(void)state;
+	is_number(needs, "job_ranks", 1024);
+	is_number(needs, "peers_of_node", 128 * 896);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		peer = json_object_get(needs, rows[i].kind);
+		need_is(peer, rows[i].peer);
+		need_is(json_object_get(peer, "narrow"), rows[i].narrow);
+	}
+	json_decref(all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +299,7 @@ int main(void)
 		cmocka_unit_test(test_warnings),
 		cmocka_unit_test(test_software_hca),
 		cmocka_unit_test(test_rails_of_a_process),
+		cmocka_unit_test(test_needs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

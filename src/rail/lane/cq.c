@@ -17,6 +17,7 @@
 #include "rail/open/events.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/peer/peer.h"
+#include "rail/plan.h"
 #include "rail/lane/pool.h"
 #include "rail/lane/staging.h"
 #include "verbs/vrb.h"
@@ -194,13 +195,30 @@ void rail_cq_abandon(struct rail_peer *peer, int adapter)
 
 /* ---- Room --------------------------------------------------------------- */
 
-/* For some peers like this one, instead of for all possible peers. */
-static uint32_t cq_size(const struct rail_ctx *ctx, const struct vrb_adapter *a, uint32_t entries)
+/* A peer's rails on this adapter, by SENDs, which take most. */
+static uint64_t entries_of_peer(const struct rail_ctx *ctx, int adapter)
+{
+	struct rail_plan_peer peer = { .ranks = ctx->plan_ranks, .eager = ctx->eager_max,
+				       .qps = (uint32_t)ctx->settings.qps, .bulk_depth = ctx->bulk_depth };
+
+	for (int r = 0; r < ctx->rail_count; r++)
+		peer.rails += ctx->rail[r].adapter == adapter;
+	return rail_plan_most(&peer).cq_entries;
+}
+
+/*
+ * For all peers, or for some like this one: of few, entries that are locked memory are no more than
+ * they take.
+ */
+static uint32_t cq_size(const struct rail_ctx *ctx, int adapter, uint32_t entries)
 {
 	const uint64_t lanes = 2 * RAIL_MAX, peers = ctx->cfg.peer_count;
-	const uint64_t size = entries * lanes * (peers < CQ_PEERS ? peers : CQ_PEERS);
+	const uint64_t some = entries * lanes * (peers < CQ_PEERS ? peers : CQ_PEERS);
+	const uint64_t all = peers * entries_of_peer(ctx, adapter);
+	const uint64_t size = all >= entries && all < some ? all : some;
+	const uint32_t most = (uint32_t)ctx->adapter[adapter].attr.max_cqe;
 
-	return size < (uint32_t)a->attr.max_cqe ? (uint32_t)size : (uint32_t)a->attr.max_cqe;
+	return size < most ? (uint32_t)size : most;
 }
 
 /* A device has a limit, and each entry may be locked memory: smaller queues may fit where one does not. */
@@ -216,7 +234,7 @@ static struct ibv_cq *cq_create(struct ibv_context *context, uint32_t *room, uin
 static int cq_make(struct rail_ctx *ctx, int adapter, uint32_t entries, struct rail_cq **out)
 {
 	const struct vrb_adapter *a = &ctx->adapter[adapter];
-	const uint32_t most = (uint32_t)a->attr.max_cqe, size = cq_size(ctx, a, entries);
+	const uint32_t most = (uint32_t)a->attr.max_cqe, size = cq_size(ctx, adapter, entries);
 	struct rail_cq *cq;
 	char why[160];
 	int rc;
