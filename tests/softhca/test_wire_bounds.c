@@ -1,9 +1,10 @@
 /*
  * test_wire_bounds.c - what peers that have proven themselves can make this process hold, or wait for:
- * parked streams, peers of datagrams; a child of fork beside connections.
+ * parked streams, peers of datagrams; streams and epoll; a child of fork beside connections.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -408,6 +409,39 @@ static void use(struct wire_qp *q, uint64_t id)
 	wire_expect_ack(q, q->sequence);
 }
 
+static bool is_readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 60000) == 1;
+}
+
+/* Passes read the stream, until a thread sleeps. */
+static void test_epoll(void **state)
+{
+	struct wire_qp q = wire_qp_open((struct wire_config){ 0 });
+	struct hca_fabric *f = hca_context_of(wire.ctx)->fabric;
+	struct hca_frame frame;
+	uint64_t id = 0;
+
+	(void)state;
+	while (!wire_of(&q)->unwatched)
+		use(&q, id++);
+	use(&q, id++);
+	f->wire->sleep_begins(f);
+	assert_false(wire_of(&q)->unwatched);
+	frame = wire_request(&q, HCA_FRAME_SEND, 5);
+	wire_post_recv(&q, id, 0, 5);
+	wire_put(&q, &frame, "12345");
+	assert_true(is_readable(f->wire->wait_fd(f)));
+	wire_completion(&q, id++, IBV_WC_SUCCESS);
+	f->wire->sleep_ends(f);
+	while (!wire_of(&q)->unwatched)
+		use(&q, id++);
+	wire_qp_close(&q);
+	assert_null(wire_state()->unwatched);
+}
+
 static int result_of(pid_t child)
 {
 	int status;
@@ -487,6 +521,7 @@ int main(void)
 		cmocka_unit_test(test_peers_come_and_go),
 		cmocka_unit_test(test_peers_that_are_not_there),
 		cmocka_unit_test(test_peer_younger_than_look),
+		cmocka_unit_test(test_epoll),
 		cmocka_unit_test(test_fork),
 	};
 

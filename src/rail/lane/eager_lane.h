@@ -68,6 +68,7 @@ struct rail_rx {
 	struct rail_geometry geometry;
 	unsigned char *slots, *bytes;	/* ring and byte ring, or receive buffers */
 	bool grant_owed;
+	bool grant_later;		/* not in this call of rail_progress */
 	struct rail_keys keys;		/* for the RTS that comes next */
 	uint64_t *grant_word;		/* the source of grants to the sender, registered */
 	struct ibv_send_wr wr;		/* the write of a grant */

@@ -99,9 +99,12 @@ void rail_send_arrived(struct rail_rx *rx, const unsigned char *at, uint32_t byt
 	rail_record_arrived(rx, kind, record, at + sizeof(*record), bytes - sizeof(*record));
 }
 
+/* The program may answer the message: its answer leaves before the grant, which the next call posts. */
 void rail_send_taken(struct rail_rx *rx)
 {
-	if (likely(!rx->lane->peer->error) &&
-	    rail_ring_grant_due((uint32_t)(rx->seq - 1), rx->granted, rx->geometry.slots))
-		rail_rx_grant(rx);
+	if (likely(rx->lane->peer->error || rx->grant_owed ||
+		   !rail_ring_grant_due((uint32_t)(rx->seq - 1), rx->granted, rx->geometry.slots)))
+		return;
+	rx->grant_owed = rx->grant_later = true;
+	peer_work(rx->lane->peer);
 }

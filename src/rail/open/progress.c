@@ -44,8 +44,9 @@ static bool peer_advance(struct rail_peer *peer)
 		more |= rail_tx_advance(&peer->tx[i]);
 	more |= rail_rndv_advance(peer);
 	for (int i = 0; i < peer->rx_count; i++) {
-		if (peer->rx[i].grant_owed)
+		if (peer->rx[i].grant_owed && !peer->rx[i].grant_later)
 			rail_rx_grant(&peer->rx[i]);
+		peer->rx[i].grant_later = false;
 		more |= peer->rx[i].grant_owed;
 	}
 	return more || peer->error;

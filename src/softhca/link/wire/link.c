@@ -19,8 +19,7 @@
 enum {
 	EVENTS = 64,		/* served in a pass */
 	DATAGRAM_PASSES = 4096,	/* epoll is asked in each so long after a datagram */
-	EPOLL_PASSES = 16,	/* between two that ask epoll, while few streams are active ... */
-	EPOLL_PASSES_MOVED = 128,	/* ... and bytes move: its answer would delay theirs */
+	EPOLL_PASSES = 16,	/* epoll is asked in every such pass while few streams are active */
 	TOLD = 16,		/* events of a stream that passes read, before it leaves the epoll set */
 };
 
@@ -184,14 +183,6 @@ static bool hears_datagrams(const struct hca_wire *wire)
 	       hca_wire_pass(wire) - busy < DATAGRAM_PASSES;
 }
 
-static bool asks_epoll(const struct hca_wire *wire, bool direct)
-{
-	const unsigned passes = wire->moved ? EPOLL_PASSES_MOVED : EPOLL_PASSES;
-
-	return !direct || !wire->active || hears_datagrams(wire) ||
-	       hca_wire_pass(wire) - wire->asked >= passes;
-}
-
 static void progress(struct hca_fabric *f)
 {
 	struct hca_wire *wire = f->wire_state;
@@ -201,10 +192,8 @@ static void progress(struct hca_fabric *f)
 	passes = hca_wire_pass(wire) + 1;
 	atomic_store_explicit(&wire->passes, passes, memory_order_relaxed);
 	direct = hca_wire_serve_active(wire);
-	if (asks_epoll(wire, direct)) {
-		wire->asked = passes;
+	if (!direct || !wire->active || hears_datagrams(wire) || passes % EPOLL_PASSES == 0)
 		serve_events(wire, direct);
-	}
 	now = rg_now_ns();
 	if (atomic_load_explicit(&wire->peers.look_ns, memory_order_relaxed) <= now)
 		hca_wire_peers_look(wire, now);

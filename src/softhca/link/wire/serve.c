@@ -438,7 +438,6 @@ static bool active_turn(struct hca_wire_qp *w, bool direct, unsigned *busy)
 	*busy += stays && w->idle < BUSY_PASSES;
 	hca_lock(&wire->active_lock);
 	w->active = stays;
-	wire->moved |= stays && !w->idle;
 	if (w->unwatched && !(stays && direct))
 		hca_wire_qp_watch_again(w);
 	if (stays) {
@@ -463,7 +462,6 @@ bool hca_wire_serve_active(struct hca_wire *wire)
 	wire->active = NULL;
 	wire->active_count = 0;
 	hca_unlock(&wire->active_lock);
-	wire->moved = false;
 	for (; w; w = next) {
 		next = w->next_active;
 		any |= active_turn(w, direct, &busy);

@@ -13,6 +13,8 @@
 enum { IN_PLACE = 4096 };
 /* To copy so much costs more than a system call. */
 enum { LONG = 16384 };
+/* The most that segmentation hands over at once; a read that found as much was not too early. */
+enum { SEGMENTS = 45 * 1448 };
 /* A read goes so far beyond a long payload: over its tail and the next header. */
 enum { BEYOND = HCA_STREAM_TAIL + HCA_FRAME_BYTES };
 /*
@@ -255,7 +257,7 @@ static int receive_in_place(struct hca_stream *s, const struct iovec *piece, uns
 	s->in_at = s->in_end = 0;
 	list[n] = (struct iovec){ s->in, beyond };
 	got = receive(s, list, n + 1, bytes + beyond);
-	if (got > 0 && s->drained && bytes >= LONG)
+	if (got > 0 && got < SEGMENTS && s->drained && bytes >= LONG)
 		s->drained_ns = rg_now_ns();
 	if (got <= 0 || (size_t)got <= bytes)
 		return got;

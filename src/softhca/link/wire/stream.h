@@ -31,7 +31,7 @@ struct hca_stream {
 	bool ended;			/* the peer sends no more, perhaps: epoll has told */
 	bool drained;			/* the last read found less than there was room for */
 	uint64_t flushed_ns;		/* the last time that bytes left */
-	uint64_t drained_ns;		/* a read for a long payload last found less */
+	uint64_t drained_ns;		/* a read for a long payload last found less, and little */
 	uint64_t bound_ns;		/* the next time to bound what the kernel takes ahead */
 	uint64_t out_total, in_total;	/* bytes so far */
 

@@ -176,8 +176,6 @@ struct hca_wire {
 	unsigned active_count;
 	struct hca_wire_qp *unwatched;	/* passes read these, epoll does not report them ... */
 	unsigned sleepers;		/* ... while no thread waits for it; both under active_lock */
-	bool moved;			/* bytes have, in this pass */
-	uint64_t asked;			/* the pass in which epoll was last asked */
 	_Atomic bool shared;		/* several are busy: each has short turns */
 	_Atomic uint32_t owed;		/* queue pairs that owe (hca_wire_qp.owes) */
 	struct hca_wire_parked *parked;
