@@ -191,7 +191,46 @@ static void without_reason(void **state)
 	for (int i = 0; i < 1000; i++)
 		message(&w, 16 * KIB);
 	assert_int_equal(w.choice.cell[EAGER_ALONE][0].samples[EAGER_OFFERED], 0);
-	assert_int_equal(w.choice.cell[EAGER_ALONE][0].scheme, EAGER_OFFERED);
+	assert_int_equal(w.choice.cell[EAGER_ALONE][0].scheme, EAGER_SENT);
+}
+
+/* New memory need not be registered: the first messages are sent, at any place, those of 64 KiB offered. */
+static void first_messages(void **state)
+{
+	(void)state;
+	for (uint8_t place = 0; place < RAIL_PLACES; place++)
+		for (int c = 0; c < EAGER_CLASSES; c++) {
+			struct world w = world_make(&machines[0], 1);
+
+			w.row.peer_place = place;
+			for (int i = 0; i < 32; i++) {
+				assert_int_equal(message(&w, 16 * KIB << c), c < 2);
+				answer(&w);
+			}
+			for (int i = 0; i < 40; i++) {
+				assert_false(message(&w, 16 * KIB << c));
+				answer(&w);
+			}
+			for (int i = 0; i < 64; i++)
+				assert_int_equal(message(&w, 16 * KIB << c), c < 2 && i >= 2);
+		}
+}
+
+/* The same where directions seem to cross, for longer; then they are offered. */
+static void first_crossing(void **state)
+{
+	struct world w = world_make(&machines[0], 1);
+	struct rail_eager_cell *cell = &w.choice.cell[EAGER_IN_ROW][1];
+
+	(void)state;
+	for (int i = 0; i < 128; i++)
+		assert_true(rail_eager_take_crossed(cell));
+	for (int i = 0; i < 2000; i++)
+		assert_false(rail_eager_take_crossed(cell));
+	assert_false(cell->settled);
+	assert_false(rail_eager_take_crossed(&w.choice.cell[EAGER_IN_ROW][2]));
+	rail_eager_give(&w.choice.cell[EAGER_IN_ROW][0], EAGER_SENT, (const uint32_t[]){ 2, 1 });
+	assert_false(rail_eager_take_crossed(&w.choice.cell[EAGER_IN_ROW][0]));
 }
 
 /* Samples of eager messages never end: offers stay. */
@@ -296,6 +335,8 @@ int main(void)
 		cmocka_unit_test(each_machine),
 		cmocka_unit_test(bad_samples),
 		cmocka_unit_test(without_reason),
+		cmocka_unit_test(first_messages),
+		cmocka_unit_test(first_crossing),
 		cmocka_unit_test(without_end),
 		cmocka_unit_test(offers_without_end),
 		cmocka_unit_test(kinds_of_rows),

@@ -30,7 +30,7 @@ static void check(void (*copy)(void *, const void *, size_t), size_t bytes, size
 
 static void copies(void (*copy)(void *, const void *, size_t))
 {
-	static const size_t around[] = { 1024, 2048, 3000, 8192, 16384, 20000 };
+	static const size_t around[] = { 256, 512, 1024, 2048, 3000, 8192, 16384, 20000 };
 
 	for (size_t i = 0; i < sizeof(from); i++)
 		from[i] = value(i);

@@ -8,6 +8,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <string.h>
 
 #include "rail/message/chunks.h"
 #include "util/clock.h"
@@ -138,30 +139,51 @@ static int next_post(struct op *op, struct rail_lane *lane, const struct rail_st
  * Post as many requests as the lanes take, rails in turn, at most *budget.  True when all
  * requests of op are out.
  */
-static bool chunks_post(struct op *op, int *budget)
+static bool chunks_post(struct op *op, const struct rail_stripe *s, int *budget)
 {
 	uint64_t now_ns = estimate_of(op) ? rg_now_ns() : 0;
-	struct rail_stripe s;
 	bool more, moved;
 
-	rndv_plan(op, &s);
 	do {
 		more = moved = false;
-		for (int k = 0; k < s.rail_count; k++) {
-			struct rail_lane *lane = op_lane(op, k, s.piece[k].first + op->cursor[k]);
+		for (int k = 0; k < s->rail_count; k++) {
+			struct rail_lane *lane;
 
-			if (op->cursor[k] == piece_requests(op, &s, k))
+			if (op->cursor[k] == piece_requests(op, s, k))
 				continue;
 			more = true;
+			lane = op_lane(op, k, s->piece[k].first + op->cursor[k]);
 			if (*budget == 0 || !lane_has_room(lane, 1))
 				continue;
-			if (next_post(op, lane, &s, now_ns))
+			if (next_post(op, lane, s, now_ns))
 				return false;
 			--*budget;
 			moved = true;
 		}
 	} while (moved);
 	return !more;
+}
+
+/* Is one request all that moves the message?  So it is with most. */
+static bool is_one_chunk(const struct op *op, const struct rail_stripe *s)
+{
+	return s->chunk_count == 1 && !(op->rndv_flags & (RNDV_BOTH | RNDV_CONTROL));
+}
+
+static bool one_chunk_post(struct op *op, const struct rail_stripe *s)
+{
+	struct rail_lane *lane;
+	int k = 0;
+
+	while (!s->piece[k].count)
+		k++;
+	lane = op_lane(op, k, 0);
+	return lane_has_room(lane, 1) && !chunk_post(op, lane, s, 0, estimate_of(op) ? rg_now_ns() : 0);
+}
+
+static bool requests_post(struct op *op, const struct rail_stripe *s, int *budget)
+{
+	return is_one_chunk(op, s) ? one_chunk_post(op, s) : chunks_post(op, s, budget);
 }
 
 /* ---- Pulling ------------------------------------------------------------ */
@@ -220,19 +242,17 @@ void rndv_chunks_start(struct op *op)
 	rndv_plan(op, &s);
 	/* RNDV_BOTH: the other end's half counts as one. */
 	op->chunks_left = (uint8_t)(s.pull ? s.chunk_count : (op->rndv_flags & RNDV_BOTH) != 0);
-	for (int k = 0; k < RAIL_MAX; k++) {
-		op->cursor[k] = 0;
-		op->carried[k] = 0;
-		if (k < s.rail_count && !s.pull)
-			op->chunks_left += (uint8_t)piece_requests(op, &s, k);
-	}
+	memset(op->cursor, 0, sizeof(op->cursor));
+	memset(op->carried, 0, sizeof(op->carried));
+	for (int k = 0; k < s.rail_count && !s.pull; k++)
+		op->chunks_left += (uint8_t)piece_requests(op, &s, k);
 	op->taken = op->chunks_out = op->remainder_rail = 0;
 	op->stage = STAGE_CUTTING;
 	if (s.pull) {
 		peer->unpulled += s.chunk_count;
 		queue_push(&peer->pulling, op);
 		chunks_pull(peer, &budget);
-	} else if (!peer->cutting.head && chunks_post(op, &budget)) {
+	} else if (!peer->cutting.head && requests_post(op, &s, &budget)) {
 		op->stage = STAGE_POSTED;
 	} else {
 		queue_push(&peer->cutting, op);
@@ -245,13 +265,15 @@ bool rndv_chunks_advance(struct rail_peer *peer)
 {
 	struct op **at = &peer->cutting.head, *op;
 	int budget = BULK_BATCH;
+	struct rail_stripe s;
 
 	/*
 	 * All operations get a try: the rails of the first may be full, the rails of the next
 	 * idle.
 	 */
 	while ((op = *at) && budget && !peer->error) {
-		if (!chunks_post(op, &budget)) {
+		rndv_plan(op, &s);
+		if (!chunks_post(op, &s, &budget)) {
 			at = &op->next;
 			continue;
 		}

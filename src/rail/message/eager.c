@@ -92,7 +92,7 @@ static struct rail_eager_step choose(struct rail_peer *peer, uint64_t bytes)
 	if (rail_row_is_crossed(&peer->row)) {
 		if (ctx->eager_sample.peer == peer)
 			rail_eager_forget(&ctx->eager_choice);
-		return (struct rail_eager_step){ .eager = false };
+		return (struct rail_eager_step){ .eager = rail_eager_take_crossed(cell) };
 	}
 	step = (struct rail_eager_step){ .eager = cell->scheme == EAGER_SENT };
 	if (likely(rail_eager_is_settled(&ctx->eager_choice, cell)))

@@ -9,12 +9,14 @@ static const struct {
 	uint8_t visit;			/* samples before the other scheme's turn */
 	uint8_t samples;		/* per scheme, for the decision */
 } plan[EAGER_LOADS] = {
-	[EAGER_ALONE] = { .seen = 40, .change = 1, .visit = 3, .samples = EAGER_SAMPLES },
+	[EAGER_ALONE] = { .seen = 72, .change = 1, .visit = 3, .samples = EAGER_SAMPLES },
 	[EAGER_IN_ROW] = { .seen = 1024, .change = 64, .visit = 3, .samples = EAGER_SAMPLES },
 };
 
 enum {
-	ROW_SENT_CLASSES = 2,		/* at first: to 32 KiB; new memory need not be registered */
+	SENT_CLASSES = 2,		/* at first: to 32 KiB; new memory need not be registered */
+	ALONE_SENT = 32,		/* so many alone; the next ones are offered before learning */
+	CROSSED_SENT = 128,		/* messages of a load, after which those that cross are offered */
 	ROW_LEAST = 8, ROW_LONG = 256,
 	BATCH_LONG = 128,		/* messages of a sample in a long row, perhaps an endless one */
 	LOST_MOST = 8,			/* samples in sequence after which eager messages are not measured */
@@ -27,8 +29,9 @@ enum {
 void rail_eager_choice_init(struct rail_eager_choice *choice)
 {
 	memset(choice, 0, sizeof(*choice));
-	for (int c = 0; c < ROW_SENT_CLASSES; c++)
-		choice->cell[EAGER_IN_ROW][c].scheme = EAGER_SENT;
+	for (int row = 0; row < RAIL_PLACES * EAGER_LOADS; row++)
+		for (int c = 0; c < SENT_CLASSES; c++)
+			choice->cell[row][c].scheme = EAGER_SENT;
 }
 
 static int load_of(const struct rail_eager_choice *choice, const struct rail_eager_cell *cell)
@@ -172,7 +175,8 @@ static bool sample_begin(struct rail_eager_choice *choice, struct rail_eager_cel
 	if (cell->settled)
 		return false;
 	if (cell->seen < plan[load].seen) {
-		cell->seen++;
+		if (++cell->seen == ALONE_SENT && load == EAGER_ALONE)
+			cell->scheme = EAGER_OFFERED;
 		return false;
 	}
 	choice->batch = (uint16_t)batch_of(cell, load);
@@ -199,4 +203,13 @@ struct rail_eager_step rail_eager_take(struct rail_eager_choice *choice,
 	    (!choice->measured && sample_begin(choice, cell, now_ns)))
 		step.last = ++choice->sent == choice->batch;
 	return step;
+}
+
+/* Two that alternate rows seem to cross as well, until there are many. */
+bool rail_eager_take_crossed(struct rail_eager_cell *cell)
+{
+	if (cell->settled || cell->seen >= CROSSED_SENT)
+		return false;
+	cell->seen++;
+	return cell->scheme == EAGER_SENT;
 }

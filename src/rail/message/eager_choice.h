@@ -12,10 +12,10 @@
  * A row is a sequence of messages to one peer without any message from it.  A sample of a row is all
  * of it, if it is as long as the one before, or a batch of a long one; a message alone is no sample if
  * another follows before it has ended.  Where messages of both directions cross they are offered: both
- * processors copy all the time, and one copy by the kernel is less than two.  Learning begins after
- * some messages, when the receiver has found how it moves offers (scheme.h); before, rows of up to 32 KiB
- * are sent, since memory that is new need not be registered.  Of two schemes within EAGER_MARGIN
- * percent offers stay.
+ * processors copy all the time, and one copy by the kernel is less than two.  The first messages of up to
+ * 32 KiB are sent in any case, since new memory need not be registered, which costs several copies.
+ * Learning begins after some more, when the receiver has found how it moves offers (scheme.h).  Of two
+ * schemes within EAGER_MARGIN percent offers stay.
  *
  * Pure: no clock, no verbs.  A process has one table; its caller serializes.
  */
@@ -134,6 +134,8 @@ static inline bool rail_eager_is_settled(const struct rail_eager_choice *choice,
 /* The next message, of this cell and at this place in its row, is sent at now_ns. */
 struct rail_eager_step rail_eager_take(struct rail_eager_choice *choice,
 				       struct rail_eager_cell *cell, uint32_t row, uint64_t now_ns);
+/* The same of a message that crosses others: it is no sample.  True: it goes eagerly. */
+bool rail_eager_take_crossed(struct rail_eager_cell *cell);
 /* All messages of the sample have their bytes in place. */
 void rail_eager_ended(struct rail_eager_choice *choice, uint64_t now_ns);
 /* The sample under way is lost. */
