@@ -19,7 +19,7 @@
  * if that is so many percent above the median of the best; after the last round, in which the best may
  * be alone, only the best stays.
  */
-enum { STRANGERS = 8, ROUNDS = 4 };
+enum { STRANGERS = 8, ROUNDS = 4, CLEAR_PERCENT = 125 };
 static const struct {
 	uint8_t before;			/* calls by the best so far */
 	uint8_t visits, pass, timed;	/* per candidate; calls of a visit: not timed, timed */
@@ -309,8 +309,22 @@ static bool is_steady(const struct spread *s)
 	return s->median - s->quartile <= cost_of(s) / 8;
 }
 
+/*
+ * Costs that vary from call to call, such as by the transport's schemes, are unlike those of a shared
+ * processor where even the median of the best is below the usual algorithm's better calls.
+ */
+static bool is_clearly_ahead(const struct coll_race *race, const struct spread *best,
+			     const struct spread *usual)
+{
+	if (race->racing & 1)
+		return is_above(cost_of(usual), best->median, CLEAR_PERCENT);
+	return is_above(race->least_ns[0], best->median, CLEAR_PERCENT);
+}
+
 static bool is_ahead(const struct coll_race *race, int best, const struct spread s[])
 {
+	if (is_clearly_ahead(race, &s[best], &s[0]))
+		return true;
 	if (!is_steady(&s[best]) || !(race->racing & 1))
 		return is_steady(&s[best]);
 	return is_above(race->cost_ns[0], race->cost_ns[best], 100 + COLL_LEARN_MARGIN) &&

@@ -28,7 +28,8 @@
  *    made longer do not decide.
  *  - The algorithm of coll.c stays unless another is COLL_LEARN_MARGIN percent below it, and beyond the
  *    spread of the samples.  So ties change nothing, such as on a clock that does not advance during a
- *    call, nor do the samples of a rank that shares its core, which are far apart.
+ *    call, nor do the samples of a rank that shares its core, which are far apart; a median far below
+ *    all that the algorithm of coll.c has reached decides all the same.
  *  - Reductions take only algorithms that give the same bits, see COLL_SAME_BITS: the result of a
  *    call is the same before, during and after the race.
  *  - Only blocking collectives whose number of bytes is the same on all ranks take part: not those
