@@ -24,12 +24,12 @@ struct rail_plan_share {
 
 /* --eager auto, in bytes.  net: the software HCA over TCP. */
 uint64_t rail_plan_eager(uint64_t ranks, bool net);
-/* --qps of each rail: 0 is 1, RAIL_AUTO 1 or, where queue pairs of a LAG share its cables, 2. */
-uint32_t rail_plan_qps(uint64_t qps, bool lag);
 /*
- * Queue pairs of bulk lanes are these; a rail has one more where small messages go, which else would wait
- * for up to that many chunks of large ones.  Chunks under way on a bulk lane, at most.
+ * --qps of each rail, queue pairs of large messages: 0 is 1, RAIL_AUTO 1 or, where queue pairs of a LAG share
+ * its cables, 2.  The rail of small messages has one more: there none waits for chunks of large messages.
  */
+uint32_t rail_plan_qps(uint64_t qps, bool lag);
+/* Chunks under way on a bulk lane, at most. */
 uint32_t rail_plan_bulk_depth(uint64_t ranks);
 /* copied: the processors of both ends move the bytes. */
 struct rail_plan_share rail_plan_ring(uint64_t ranks, uint64_t eager, bool copied);
