@@ -52,6 +52,12 @@ static void test_blocks(void **state)
 	copies(rg_copy_blocks);
 }
 
+static void test_to_other_core(void **state)
+{
+	(void)state;
+	copies(rg_copy_to_other_core);
+}
+
 static void test_short(void **state)
 {
 	(void)state;
@@ -62,6 +68,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_blocks),
+		cmocka_unit_test(test_to_other_core),
 		cmocka_unit_test(test_short),
 	};
 

@@ -42,7 +42,7 @@ static inline void hca_copy_last_last(unsigned char *to, const unsigned char *fr
 		if (n == HCA_LINE)
 			hca_copy_line_begin(to, from);
 		else if (n > sizeof(tail))
-			rg_copy_blocks(to, from, n - sizeof(tail));
+			rg_copy_to_other_core(to, from, n - sizeof(tail));
 		if (likely((uintptr_t)last % sizeof(tail) == 0)) {
 			atomic_store_explicit((_Atomic uint64_t *)(void *)last, tail,
 					      memory_order_release);
