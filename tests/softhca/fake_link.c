@@ -196,6 +196,18 @@ static int fake_wait_fd(struct hca_fabric *f)
 	return fake.fd;
 }
 
+static void fake_sleep_begins(struct hca_fabric *f)
+{
+	(void)f;
+	atomic_fetch_add(&fake.sleepers, 1);
+}
+
+static void fake_sleep_ends(struct hca_fabric *f)
+{
+	(void)f;
+	atomic_fetch_sub(&fake.sleepers, 1);
+}
+
 static uint64_t fake_next_ns(struct hca_fabric *f)
 {
 	(void)f;
@@ -218,6 +230,8 @@ static const struct hca_link_operations fake_operations = {
 	.transfer_whole = fake_transfer,
 	.progress = fake_progress,
 	.wait_fd = fake_wait_fd,
+	.sleep_begins = fake_sleep_begins,
+	.sleep_ends = fake_sleep_ends,
 	.next_ns = fake_next_ns,
 };
 

@@ -36,6 +36,7 @@ extern struct fake_link {
 	/* Calls of the operations. */
 	unsigned made, freed, connected, stopped, reset, quiesced, published, withdrawn, looked;
 	_Atomic unsigned progressed, told, waits;	/* upcalls; askings for the descriptor */
+	_Atomic unsigned sleepers;	/* for the descriptor, now */
 } fake;
 
 /* Make it the fabric's wire, before there are queue pairs. */
