@@ -73,9 +73,9 @@ each 1
 each $most
 unset OMPI_MCA_coll_tuned_use_dynamic_rules OMPI_MCA_coll_tuned_alltoall_algorithm
 # While costs choose among algorithms, and after they have; where ranks share cores, if asked.  What a
-# refused call leaves behind is of eager size.
+# refused call leaves behind is of eager size by any algorithm.
 suites=learn_suite
-export RAILGAUGE_COLL=measured RAILGAUGE_EAGER=64K
+export RAILGAUGE_COLL=measured RAILGAUGE_EAGER=64K RAILGAUGE_THRESHOLD=64K
 for n in 2 3 $(more 4); do
 	each "$n"
 done
@@ -85,7 +85,7 @@ expect "races of several communicators at once" passes
 unset RAILGAUGE_COLL
 export RG_CASE=refused
 each 3
-unset RAILGAUGE_EAGER RG_CASE
+unset RAILGAUGE_EAGER RAILGAUGE_THRESHOLD RG_CASE
 suites="coll_suite reduce_suite"
 # What is left to the library passes as far as the library does.
 export RAILGAUGE_COLL=native

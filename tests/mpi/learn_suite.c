@@ -158,7 +158,7 @@ static void sizes_in_turns(MPI_Comm comm)
 
 /*
  * The last rank from the root on passes nothing on, so the others complete such a call without it, if
- * what they send it is of eager size (eager=64K).
+ * what they send it is of eager size (eager=64K,threshold=64K).
  */
 static void spread_refused(MPI_Comm comm, struct buffers *b, unsigned call)
 {
