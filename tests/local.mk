@@ -38,7 +38,7 @@ check-mpi:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(filter-out tests/mpi/costs.sh tests/mpi/tune.sh $(not_in_turn),$(mpi_test_scripts)) \
 		tests/cli/exec.sh tests/cli/launchers.sh tests/cli/sbatch.sh tests/cli/liveness.sh tests/bench/each.sh tests/topo/nodes.sh" \
 		check_PROGRAMS="$(mpi_suites) $(memory_programs) tests/mpi/assumptions tests/softhca/confine \
-		tests/cli/mpi_plain tests/cli/send_then_wait tests/bench/rg_broken"
+		tests/cli/mpi_plain tests/cli/send_then_wait tests/bench/rg_broken measures/waits"
 # What sanitizers may find: not again what programs print and refuse; and no memory can be watched
 # beside them, so none is mapped.  `make check` has the rest.
 unsanitized = tests/stats/test_pilot tests/virtual/test_rails tests/virtual/conformance.sh tests/virtual/paced \

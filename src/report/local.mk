@@ -29,10 +29,11 @@ librg_report_la_LIBADD = librg-util.la $(JANSSON_LIBS) -ldl -lm
 BUILT_SOURCES += build-info.h
 CLEANFILES += build-info.h
 EXTRA_DIST += src/report/build-info.sh tests/report/records.py tests/report/schema1.jsonl
+# Of several makes in this directory each has a file of its own.
 build-info.h: build-info-always
-	$(AM_V_GEN)$(SHELL) $(srcdir)/src/report/build-info.sh '$(srcdir)' '$(CC)' '$(CFLAGS)' \
-		'$(RG_SANITIZE)' > $@.tmp
-	@if cmp -s $@.tmp $@; then rm -f $@.tmp; else mv -f $@.tmp $@; fi
+	$(AM_V_GEN)new=$@.$$$$; $(SHELL) $(srcdir)/src/report/build-info.sh '$(srcdir)' '$(CC)' '$(CFLAGS)' \
+		'$(RG_SANITIZE)' > $$new && \
+		if cmp -s $$new $@; then rm -f $$new; else mv -f $$new $@; fi
 build-info-always:
 .PHONY: build-info-always
 # The tarball has no git to ask.
