@@ -286,6 +286,8 @@ static void reap_bystander(pid_t pid)
 	require_equal(waitpid(pid, &status, 0), pid);
 	if (WIFSIGNALED(status))
 		fail("a bystander was ended by signal %d", WTERMSIG(status));
+	if (WEXITSTATUS(status) == 127)
+		fail("a bystander's program did not start");
 }
 
 static void suffer(struct victim *v)

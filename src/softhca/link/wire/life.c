@@ -226,8 +226,8 @@ static uint64_t silent_since(struct hca_wire_qp *w, const struct tcp_info *info,
 	return lossy || since > life->alive_ns ? since : life->alive_ns;
 }
 
-/* An answer, while what was lost has not been acknowledged: the path passes no long packets. */
-static bool answer_accuses(struct hca_wire_qp *w, const struct tcp_info *info)
+/* True: packets were sent again in vain between two answers: the path passes no long packets. */
+static bool hear(struct hca_wire_qp *w, const struct tcp_info *info)
 {
 	struct hca_wire_life *life = &w->life;
 
@@ -262,7 +262,7 @@ static bool judge(struct hca_wire_qp *w, const struct tcp_info *info, bool lossy
 		life->alive_ns = now_ns;
 	if (life->alive_ns >= life->asked_ns) {
 		ask_no_more(w);
-		if (!lossy || !answer_accuses(w, info) || !overdue)
+		if (!lossy || !hear(w, info) || !overdue)
 			return false;
 		say_too_long(w, silence_ns);
 		return true;
