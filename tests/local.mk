@@ -25,9 +25,11 @@ EXTRA_DIST += tests/mpi/fortran.F90 tests/stats/pilot.txt
 dist_check_SCRIPTS += $(bench_test_scripts) $(mpi_test_scripts)
 TESTS += $(bench_test_scripts) $(mpi_test_scripts)
 # LISTS_DRAWN=yes (.ci/run): of the long ones each with one MPI library at a change, by RG_SEED, and with
-# the other at another change.
-in_turn_0 = tests/mpi/suites.sh tests/mpi/random.sh tests/mpi/collectives.sh tests/mpi/everybody.sh tests/mpi/assumptions.sh
-in_turn_1 = tests/mpi/mapping.sh tests/mpi/fortran.sh tests/mpi/memcheck.sh tests/mpi/ledger.sh
+# the other at another change; tests that check-mpi lacks at every second change.
+in_turn_0 = tests/mpi/suites.sh tests/mpi/random.sh tests/mpi/collectives.sh tests/mpi/everybody.sh tests/mpi/assumptions.sh \
+	tests/bench/verbs.sh
+in_turn_1 = tests/mpi/mapping.sh tests/mpi/fortran.sh tests/mpi/memcheck.sh tests/mpi/ledger.sh \
+	tests/bench/pairs.sh tests/rail/test_peer_failure
 turn_openmpi = $(shell expr $${RG_SEED:-1} % 2)
 turn_mpich = $(shell expr $${RG_SEED:-1} % 2 = 0)
 not_in_turn = $(if $(filter yes,$(LISTS_DRAWN)),$(filter-out $(in_turn_$(turn_$(RG_MPI_FLAVOR))),$(in_turn_0) $(in_turn_1)))
