@@ -198,7 +198,7 @@ struct bench_port {
 	uint64_t retries;		/* since open; 0 unless counts_retries */
 };
 
-/* One end of a cell. */
+/* An end of a cell. */
 struct bench_cell {
 	int peer;			/* rank of the other end in MPI_COMM_WORLD */
 	int port;			/* of this node, by the order of ports() */

@@ -19,8 +19,8 @@ void noise_files_open(struct noise_files *f, const char *root);
 void noise_files_close(struct noise_files *f);
 
 /*
- * Of the main thread, which measures: nanoseconds that it has waited for a core while it was ready to
- * run, and how often it got one, after a wait or a sleep.  Other threads of the process, such as the
+ * Figures of the main thread, which measures: nanoseconds that it has waited for a core while it was ready
+ * to run, and how often it got one, after a wait or a sleep.  Other threads of the process, such as the
  * progress thread, are not counted.
  */
 struct noise_waits { uint64_t ns, slices; };

@@ -36,7 +36,7 @@
 
 /* ---- Statistics ------------------------------------------------------------------------ */
 
-/* Of a sample: of one pair, or of a master and all its slaves. */
+/* Messages of a sample: of one pair, or of a master and all its slaves. */
 static int messages(const struct bench_job *job)
 {
 	return job->def->messages ? job->def->messages(&job->b) : 1;

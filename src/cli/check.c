@@ -115,7 +115,7 @@ static bool rules_need_nodes(const struct check_rules *rules)
 
 /* ---- Facts ------------------------------------------------------------------------------------- */
 
-/* What has been read; the struct check_facts borrows it. */
+/* Records that have been read; the struct check_facts borrows them. */
 struct material {
 	json_t *nodes, *before, *kept, *measured;
 };

@@ -6,7 +6,7 @@
 
 #include "cli/check_rules.h"
 
-/* What is known; NULL: nothing of that kind.  Members that are absent or of another type are unknown. */
+/* Known facts; NULL: nothing of that kind.  Members that are absent or of another type are unknown. */
 struct check_facts {
 	const json_t *nodes;		/* array of {"topo": object of topo_json.c} */
 	/* Earlier values of error counters: {host: {port: {counter: value, null at its end}}}. */

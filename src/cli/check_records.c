@@ -164,7 +164,7 @@ static double usual(const struct ends *e, const double *value, int way)
 	return median;
 }
 
-/* One direction of a port, as a share of its rail's level: null, or 0: nothing came through. */
+/* A direction of a port, as a share of its rail's level: null, or 0: nothing came through. */
 static void side_add(json_t *list, const json_t *node, const json_t *port, const char *side,
 		     const char *member)
 {

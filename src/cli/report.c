@@ -52,7 +52,7 @@ static int draw(const struct report_file *f, const char *out)
 	return rc;
 }
 
-/* One file, or the launches of a job. */
+/* Shows a file, or the launches of a job. */
 static int report_show(const struct report_file *f, const struct report_values *v)
 {
 	int rc = report_print(f, stdout, v->full) ? -EIO : 0;	/* rg_end prints the error */

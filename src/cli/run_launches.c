@@ -123,7 +123,7 @@ static double ratio(const struct run_launches *r, int program, int build)
 	return longest > 0 ? taken / longest : 0;
 }
 
-/* By launches of this program and build, else by all, else the longest time. */
+/* Launches of this program and build give the expectation, else all launches, else the longest time. */
 static double expected_s(const struct run_launches *r, const struct run_item *item)
 {
 	double part = ratio(r, item->program, item->build);
@@ -203,7 +203,7 @@ static int words_launch(const struct run_launches *r, char *const *words, const 
 	return words && log ? cli_launch(&l) : -ENOMEM;
 }
 
-/* Its exit code or -errno; *seconds: how long it took. */
+/* Returns the program's exit code or -errno; *seconds: how long it took. */
 static int launch(const struct run_launches *r, const struct run_item *item, double *seconds)
 {
 	char **words = run_command(r->plan, r->paths, item, r->journal->dir);

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /*
- * What is equal on machines of one kind: rails with their places, links, rates and firmware, GPUs,
- * paths.  Left out are names and addresses (host, GID, LID), what is derived (numbers of rails, ranks,
+ * Members that are equal on machines of one kind: rails with their places, links, rates and firmware,
+ * GPUs, paths.  Left out are names and addresses (host, GID, LID), what is derived (numbers of rails, ranks,
  * warnings), error counters, and cores, which a job may have some of.  A new reference; NULL: no memory.
  */
 json_t *topo_alike(const json_t *topo);

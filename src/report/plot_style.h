@@ -9,7 +9,7 @@ struct plot_style {
 };
 
 /*
- * Of ways[way].  The colour follows from the name alone.  A way whose colour an earlier way of the
+ * The style of ways[way].  The colour follows from the name alone.  A way whose colour an earlier way of the
  * figure has differs by symbol and dash.
  */
 struct plot_style plot_style_of(const char *const ways[], int way);

@@ -88,7 +88,7 @@ static void members_compare(const struct unlike *u, const json_t *a, const json_
 
 /* ---- Lists ------------------------------------------------------------------------ */
 
-/* One member of each object of a list: ["soft0:1", "soft0:2"] */
+/* Returns a member of each object of a list: ["soft0:1", "soft0:2"] */
 static json_t *column(const json_t *list, const char *member)
 {
 	json_t *values = json_array(), *item;
@@ -152,7 +152,7 @@ static void options_compare(const struct unlike *u, const json_t *a, const json_
 			option_compare(u, name, a, b);
 }
 
-/* Of the MPI library and its transports; Railgauge's own variables are options, too. */
+/* Settings are those of the MPI library and its transports; Railgauge's own variables are options, too. */
 static bool is_setting(const char *variable)
 {
 	static const char *const prefixes[] = { "OMPI_MCA_", "UCX_", "MPICH_", "MPIR_CVAR_", "FI_",

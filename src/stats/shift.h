@@ -97,7 +97,7 @@ int shift_launches(const struct shift_row *row, bool paired, double critical, do
 /* The smallest shift that the row's interval excludes from 0 in 95 % of all cases. */
 double shift_found(const struct shift_row *row, double critical);
 
-/* Of so many rows of each verdict: 1: one is worse; 0: each is same or better; 2: otherwise. */
+/* The exit code of so many rows of each verdict: 1: one is worse; 0: each is same or better; 2: otherwise. */
 int shift_exit(const int count[SHIFT_VERDICTS]);
 
 #endif

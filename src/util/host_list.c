@@ -72,7 +72,7 @@ static void digits_print(const struct part *p, FILE *out)
 	fprintf(out, "%.*s", p->digits, p->name + p->before);
 }
 
-/* One family: [from, to). */
+/* Prints a family: [from, to). */
 static void family_print(const struct part *p, int from, int to, FILE *out)
 {
 	const bool several = to - from > 1;

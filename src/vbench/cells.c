@@ -68,7 +68,7 @@ static struct end *end_of(int port)
 	return e->rc ? NULL : e;
 }
 
-/* What a healthy port may lack is no fault of the fabric, of which the port would be accused. */
+/* A lack of a healthy port is no fault of the fabric, of which the port would be accused. */
 static bool is_lack(int rc)
 {
 	return rc == -ENOMEM || rc == -EINVAL || rc == -EAGAIN || rc == -EOPNOTSUPP;
@@ -210,7 +210,7 @@ static void cells_measure(const struct bench_cell *of, struct bench_cell_result 
 			  .rbuf = rbuf, .bytes = message_bytes, .begun_ns = rg_now_ns() };
 
 	*out = (struct bench_cell_result){ .valid = -1 };
-	/* What fails here is the cell's result, and no error of the program. */
+	/* A failure here is the cell's result, and no error of the program. */
 	rg_errors_hold();
 	c.failed = cell_prepare(&c) != 0;
 	cell_meet(&c);

@@ -136,7 +136,7 @@ static const char *common_name(const struct choice *c, const struct softhca_net 
 	return best;
 }
 
-/* One more column of a subnet: 0, -ENOENT: a host (*lacks) has none left; -ENOMEM. */
+/* Adds a column of a subnet: 0, -ENOENT: a host (*lacks) has none left; -ENOMEM. */
 static int column_add(struct choice *c, const struct softhca_net *subnet, unsigned *lacks)
 {
 	struct choice_column *column = &c->column[c->columns];
@@ -218,7 +218,7 @@ static int twins_find(struct choice *c)
 	return 0;
 }
 
-/* What no common subnet has.  Global IPv6 addresses are the Internet's, unless all share a subnet. */
+/* Collects interfaces without a common subnet.  Global IPv6 addresses are the Internet's, unless all share a subnet. */
 static void rest_collect(struct choice *c)
 {
 	c->has_rest = true;

@@ -36,7 +36,7 @@ void call_time_stop(void);
 void call_time_read(struct call_times *out);
 /* The part of the whole that is in MPI, in 1/1000. */
 uint64_t call_time_part(const struct call_times *t);
-/* Of the sums of all ranks; least and most: call_time_part of the ranks. */
+/* Prints the sums of all ranks; least and most: call_time_part of the ranks. */
 void call_time_print(FILE *f, const struct call_times *sum, int ranks, uint64_t least, uint64_t most);
 
 #pragma GCC visibility pop

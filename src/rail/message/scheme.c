@@ -167,8 +167,8 @@ static void visit_cut(struct rail_scheme_cell *cell, enum rail_load load)
 /* ---- Messages ------------------------------------------------------------ */
 
 /*
- * What does the next message, NULL: one of no cell, say of the one before?  A message that others follow
- * at once was not alone: its sender was busy with these.
+ * The next message (NULL: one of no cell) tells of the one before: a message that others follow at once
+ * was not alone: its sender was busy with these.
  */
 static void last_end(struct rail_schemes *schemes, const struct rail_scheme_cell *next,
 		     uint64_t now_ns)

@@ -18,7 +18,7 @@ bool hca_gid_is_host(const union ibv_gid *gid);
 /* address: 4 bytes in network order. */
 void hca_gid_map_ipv4(const void *address, union ibv_gid *gid);
 
-/* As an address for bind and connect; port and scope are 0. */
+/* Converts a GID to an address for bind and connect; port and scope are 0. */
 void hca_gid_address(const union ibv_gid *gid, struct sockaddr_storage *address);
 
 /* "10.0.1.1" or "fd00::1"; INET6_ADDRSTRLEN bytes suffice.  Returns buf. */

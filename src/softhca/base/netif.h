@@ -59,7 +59,7 @@ struct hca_netif_address {
 };
 /* Visit the addresses of all interfaces until a result is not 0: that result, else 0 or -errno. */
 int hca_netif_each_address(int (*visit)(void *arg, const struct hca_netif_address *a), void *arg);
-/* One SIOC... about an interface: 0 or -errno, silent. */
+/* Makes a SIOC... request about an interface: 0 or -errno, silent. */
 int hca_netif_ask(const char *name, unsigned long request, struct ifreq *r);
 uint64_t hca_netif_rate(const char *name);	/* bytes per second; 0: unknown */
 

@@ -44,7 +44,7 @@ static bool is_dummy(const struct hca_interface *i)
 	return is_one_of(i->kind, kinds);
 }
 
-/* Its packets go over IFLA_LINK alone.  A veth's IFLA_LINK is the other end of a wire of its own. */
+/* An upper interface's packets go over IFLA_LINK alone.  A veth's IFLA_LINK is the other end of a wire of its own. */
 static bool is_upper(const struct hca_interface *i)
 {
 	static const char *const kinds[] = {

@@ -137,7 +137,7 @@ static void *memory_thread(void *arg)
 
 /* ---- A fabric with a wire ------------------------------------------------ */
 
-/* Of two times, as the time from now on; UINT64_MAX: neither. */
+/* The earlier of two times, as the time from now on; UINT64_MAX: neither. */
 static uint64_t left_ns(uint64_t at, uint64_t alarm)
 {
 	uint64_t now;

@@ -4,7 +4,7 @@
 
 #include "softhca/object/qp.h"
 
-/* What a link tells of them; fabric->upcalls. */
+/* Calls by which a link tells of them; fabric->upcalls. */
 extern const struct hca_link_upcalls hca_engine_upcalls;
 
 /*

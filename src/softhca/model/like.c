@@ -49,7 +49,7 @@ static const struct hca_key *key_find(const char *name, size_t n)
 	return NULL;
 }
 
-/* One "key=value" after the other, for one node. */
+/* Applies each "key=value" in order, for one node. */
 static int apply(const char *set, struct hca_personality *p)
 {
 	char copy[SET_MAX], *item, *next, *value;

@@ -77,7 +77,7 @@ bool hca_spec_has_port(const struct hca_spec *spec, const struct hca_port_name *
 /* The number of rates to show: equal ones at the end are shown once. */
 uint64_t hca_spec_rates(const struct hca_spec *spec);
 
-/* Of a node's adapters. */
+/* The personality of a node's adapters. */
 static inline const struct hca_personality *hca_personality_of(const struct hca_spec *s,
 							       uint32_t node)
 {

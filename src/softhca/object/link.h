@@ -53,7 +53,7 @@ enum {
 };
 
 /*
- * What a link tells of a queue pair: fabric->upcalls, the engine's.  qp->lock and fabric.life held;
+ * Calls by which a link tells of a queue pair: fabric->upcalls, the engine's.  qp->lock and fabric.life held;
  * not from within an operation on the same queue pair.  None calls the link except for qp_stop,
  * which failed, lost and a rewound that exhausts the retries call: requests are handed over when the
  * engine has its next turn, in hca_engine_run right after `progress`.

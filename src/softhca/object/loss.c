@@ -39,7 +39,7 @@ enum ibv_port_state hca_port_state(struct hca_fabric *f, uint32_t address)
 
 /* ---- Messages ------------------------------------------------------------ */
 
-/* Of a path to another host only this end is known. */
+/* Only this end of a path to another host is known. */
 bool hca_path_up(const struct hca_fabric *f, uint32_t from, uint32_t to)
 {
 	return hca_port_up(f->shm, &f->spec, from) &&

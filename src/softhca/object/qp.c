@@ -28,7 +28,7 @@ static const struct hca_personality *personality_of(const struct hca_qp *qp)
 	return hca_context_personality(qp->ibv.qp_base.context);
 }
 
-/* Of the adapter. */
+/* Operations of the adapter. */
 static uint32_t operations(const struct hca_personality *p, enum ibv_qp_type type)
 {
 	const uint32_t atomics = 1u << IBV_WR_ATOMIC_CMP_AND_SWP |

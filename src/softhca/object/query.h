@@ -18,7 +18,7 @@ int hca_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *pkey)
 
 /* ---- Addresses (address.c) ------------------------------------------------ */
 
-/* Of a port of the device, on the fabric. */
+/* The address of a port of the device, on the fabric. */
 uint32_t hca_context_address(const struct ibv_context *c, uint32_t port);
 /* 0: the port has no LID. */
 uint16_t hca_lid_of(const struct hca_spec *s, uint32_t address);

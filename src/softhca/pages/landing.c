@@ -35,7 +35,7 @@ void hca_landing_enter(void)
 			pause_once(&spins);
 	}
 	depth++;
-	/* What this thread finds from now on is what hca_landings_wait has not withdrawn. */
+	/* This thread finds from now on only regions that hca_landings_wait has not withdrawn. */
 	atomic_thread_fence(memory_order_seq_cst);
 }
 

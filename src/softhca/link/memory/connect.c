@@ -105,7 +105,7 @@ static int hold_peer(struct hca_qp *qp, struct hca_conn *c, uint32_t slot)
 	return hca_peer_get(qp->fabric, slot, &c->peer);
 }
 
-/* One partition, and one end at least a full member: all others are dropped. */
+/* Both ends are of one partition, and one end at least is a full member: all others are dropped. */
 static bool pkeys_match(uint32_t a, uint32_t b)
 {
 	const uint32_t full = 0x8000;

@@ -131,7 +131,7 @@ static bool ports_left(const struct hca_call *call)
 	return call->first || call->next <= call->last;
 }
 
-/* Of all ports that were called, not of one. */
+/* Fails the call at all ports that were called, not at one. */
 static void call_fail_at_all(const struct hca_meet *m, struct hca_call *call, int error,
 			     const char *text)
 {

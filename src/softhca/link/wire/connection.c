@@ -143,7 +143,7 @@ static void call(struct hca_wire_qp *w)
 	}
 }
 
-/* Its answers have room for the most that the queue pair can ever accept. */
+/* Answers have room for the most that the queue pair can ever accept. */
 static struct hca_wire_qp *wire_qp_new(struct hca_qp *qp)
 {
 	struct hca_wire *wire = qp->fabric->wire_state;
@@ -442,7 +442,7 @@ static void look_at_waiting(struct hca_wire_qp *w, uint64_t now)
 	w->qp->fabric->upcalls->resume(w->qp);	/* the next try fails */
 }
 
-/* One queue pair; returns when to look again. */
+/* Looks at a queue pair; returns when to look again. */
 static uint64_t look_at(struct hca_wire_qp *w, uint64_t now, bool at_life)
 {
 	switch (w->state) {

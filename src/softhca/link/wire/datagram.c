@@ -212,7 +212,7 @@ static int whole_frame(const struct hca_stream *s, struct hca_frame *f)
 	return hca_stream_arrived(s) >= HCA_FRAME_BYTES + f->bytes;
 }
 
-/* What has arrived: as hca_stream_fill; positive: more may be there. */
+/* Takes arrived bytes: as hca_stream_fill; positive: more may be there. */
 static int receive(struct hca_wire_peer *p)
 {
 	struct hca_stream *s = &p->stream;

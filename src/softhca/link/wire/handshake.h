@@ -42,7 +42,7 @@ struct hca_credentials {
 	unsigned char secret[HCA_SECRET_BYTES];
 };
 
-/* One end of a connection; IPv4 as an IPv4-mapped address. */
+/* An end of a connection; IPv4 as an IPv4-mapped address. */
 struct hca_endpoint {
 	unsigned char address[16];
 	uint16_t port;

@@ -52,7 +52,7 @@ static bool is_said(const struct hca_wire_said *s, unsigned rail, const union ib
 	       memcmp(&s->host, host, sizeof(*host)) == 0;
 }
 
-/* Its entry, or the one to use for it: the oldest. */
+/* Returns the line's entry, or the one to use for it: the oldest. */
 static struct hca_wire_said *said_find(struct hca_wire *wire, unsigned rail,
 				       const union ibv_gid *host, enum hca_wire_line line,
 				       uint64_t now_ns, bool *found)

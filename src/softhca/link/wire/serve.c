@@ -172,7 +172,7 @@ void hca_wire_farewell(struct hca_wire_qp *w)
 	hca_stream_flush(&w->stream);
 }
 
-/* What no frame has carried since the pass before leaves by itself. */
+/* Debts that no frame has carried since the pass before leave by themselves. */
 static void pay(struct hca_wire_qp *w)
 {
 	if (w->owes_ack && hca_wire_pass(w->wire) >= w->ack_at && hca_stream_has_room(&w->stream, 0))

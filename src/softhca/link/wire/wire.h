@@ -64,7 +64,7 @@ struct hca_wire_shown {
 	uint64_t addr;
 };
 
-/* What epoll reports. */
+/* Sources of epoll's events. */
 enum hca_wire_source {
 	HCA_WIRE_MEETINGS, HCA_WIRE_PORTS, HCA_WIRE_QP, HCA_WIRE_PEER, HCA_WIRE_GONE
 };
@@ -318,7 +318,7 @@ void hca_wire_life_end(struct hca_wire_qp *w);
  * long; people have been told, and the stream ends by a reset when it is closed.
  */
 bool hca_wire_is_silent(struct hca_wire_qp *w, uint64_t now_ns);
-/* One line about a host on a rail, from 0.  fabric.life held. */
+/* Prints a line about a host on a rail, from 0.  fabric.life held. */
 void hca_wire_say(struct hca_wire *wire, unsigned rail, const union ibv_gid *host,
 		  enum hca_wire_line line, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
