@@ -13,11 +13,6 @@ static const struct softhca_net *net_at(const struct choice *c, unsigned host, u
 	return &c->host[host].net[i];
 }
 
-static const struct softhca_net *column_net(const struct choice *c, unsigned column, unsigned host)
-{
-	return net_at(c, host, c->column[column].at[host]);
-}
-
 static bool is_ipv4(const struct softhca_net *n)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -272,7 +267,7 @@ static void down_leave(struct choice *c)
 
 bool choice_column_is_up(const struct choice *c, unsigned column, unsigned host)
 {
-	return !column_net(c, column, host)->why;
+	return !choice_net(c, column, host)->why;
 }
 
 int choice_begin(struct choice *c, const struct choice_host *host, unsigned hosts, bool with_down)
@@ -423,13 +418,12 @@ static void check_probes(struct choice *c, const struct choice_probes *probes, u
 		}
 }
 
-/* The slowest known one of all hosts; 0: none is known. */
-static uint64_t rate_of(const struct choice *c, unsigned column)
+uint64_t choice_rate(const struct choice *c, unsigned column)
 {
 	uint64_t least = 0;
 
 	for (unsigned h = 0; h < c->hosts; h++) {
-		uint64_t rate = column_net(c, column, h)->rate;
+		uint64_t rate = choice_net(c, column, h)->rate;
 
 		if (rate && (!least || rate < least))
 			least = rate;
@@ -443,11 +437,11 @@ static void check_rates(struct choice *c)
 
 	for (unsigned k = 0; k < c->columns; k++)
 		if (!c->column[k].left.why &&
-		    (c->column[best].left.why || rate_of(c, k) > rate_of(c, best)))
+		    (c->column[best].left.why || choice_rate(c, k) > choice_rate(c, best)))
 			best = k;
 	for (unsigned k = 0; k < c->columns; k++)
-		if (!c->column[k].left.why && rate_of(c, k) &&
-		    rate_of(c, k) < rate_of(c, best) / SLOWER)
+		if (!c->column[k].left.why && choice_rate(c, k) &&
+		    choice_rate(c, k) < choice_rate(c, best) / SLOWER)
 			c->column[k].left = (struct choice_left){ .why = CHOICE_SLOW, .other = best };
 }
 
@@ -458,13 +452,13 @@ static bool is_before(const struct choice *c, unsigned a, unsigned b)
 	unsigned x_layers = 0, y_layers = 0, h;
 
 	for (h = 0; h < c->hosts; h++) {
-		x = column_net(c, a, h);
-		y = column_net(c, b, h);
+		x = choice_net(c, a, h);
+		y = choice_net(c, b, h);
 		x_layers = x->layers > x_layers ? x->layers : x_layers;
 		y_layers = y->layers > y_layers ? y->layers : y_layers;
 	}
-	x = column_net(c, a, 0);
-	y = column_net(c, b, 0);
+	x = choice_net(c, a, 0);
+	y = choice_net(c, b, 0);
 	if (x_layers != y_layers)
 		return x_layers < y_layers;
 	if (is_ipv4(x) != is_ipv4(y))
@@ -476,7 +470,7 @@ static bool is_before(const struct choice *c, unsigned a, unsigned b)
 static bool share_wire(const struct choice *c, unsigned a, unsigned b, unsigned *host, bool *same)
 {
 	for (unsigned h = 0; h < c->hosts; h++) {
-		const struct softhca_net *x = column_net(c, a, h), *y = column_net(c, b, h);
+		const struct softhca_net *x = choice_net(c, a, h), *y = choice_net(c, b, h);
 
 		if (x->wire == y->wire) {
 			*host = h;
@@ -542,7 +536,7 @@ static int rail_compare(const void *one, const void *other, const struct choice 
 {
 	const unsigned *a = one, *b = other;
 
-	return (int)column_net(c, *a, 0)->index - (int)column_net(c, *b, 0)->index;
+	return (int)choice_net(c, *a, 0)->index - (int)choice_net(c, *b, 0)->index;
 }
 
 /* In the order of host 0's interfaces. */

@@ -39,11 +39,6 @@ static void subnet(const struct softhca_net *n, char text[ADDRESS_BYTES + 4])
 		 four ? bits - IPV4_BITS : bits);
 }
 
-static const struct softhca_net *column_net(const struct choice *c, unsigned column, unsigned host)
-{
-	return &c->host[host].net[c->column[column].at[host]];
-}
-
 /* ---- Names of the rails -------------------------------------------------- */
 
 /* Is `n` alone in its subnet on its host?  169.254.0.0/16 is never named by a subnet. */
@@ -73,7 +68,7 @@ static bool is_alone(const struct choice_host *h, const struct softhca_net *n)
 static bool has_subnet(const struct choice *c, unsigned column)
 {
 	for (unsigned h = 0; h < c->hosts; h++)
-		if (!is_alone(&c->host[h], column_net(c, column, h)))
+		if (!is_alone(&c->host[h], choice_net(c, column, h)))
 			return false;
 	return c->column[column].subnet;
 }
@@ -84,7 +79,7 @@ void choice_spec(const struct choice *c, unsigned host, char spec[CHOICE_SPEC_BY
 
 	snprintf(spec, CHOICE_SPEC_BYTES, "net=");
 	for (unsigned r = 0; r < c->rails; r++) {
-		const struct softhca_net *n = column_net(c, c->rail[r], host);
+		const struct softhca_net *n = choice_net(c, c->rail[r], host);
 
 		if (has_subnet(c, c->rail[r]))
 			subnet(n, text);
@@ -99,18 +94,18 @@ void choice_spec(const struct choice *c, unsigned host, char spec[CHOICE_SPEC_BY
 /* "eth1 10.0.2.1 (all hosts)", "eth1 10.0.2.1 (host0; ens3 on host1)" */
 static void title_column(const struct choice *c, unsigned column, char line[LINE_BYTES])
 {
-	const struct softhca_net *first = column_net(c, column, 0);
+	const struct softhca_net *first = choice_net(c, column, 0);
 	char text[ADDRESS_BYTES];
 	unsigned h = 1;
 
-	while (h < c->hosts && strcmp(column_net(c, column, h)->name, first->name) == 0)
+	while (h < c->hosts && strcmp(choice_net(c, column, h)->name, first->name) == 0)
 		h++;
 	snprintf(line, LINE_BYTES, "no rail: %s %s ", first->name, address(&first->gid, text));
 	if (h == c->hosts)
 		rg_text_add(line, LINE_BYTES, "(all hosts): ");
 	else
 		rg_text_add(line, LINE_BYTES, "(%s; %s on %s): ", c->host[0].name,
-			    column_net(c, column, h)->name, c->host[h].name);
+			    choice_net(c, column, h)->name, c->host[h].name);
 }
 
 /* Another interface of this host in the subnet of `n`; NULL. */
@@ -176,8 +171,8 @@ static void add_probed(const struct choice *c, unsigned column, char line[LINE_B
 		[SOFTHCA_PROBE_FAILED] = "no memory or descriptors for",
 	};
 	const struct choice_left *left = &c->column[column].left;
-	const struct softhca_net *from = column_net(c, column, left->host);
-	const struct softhca_net *to = column_net(c, column, left->other);
+	const struct softhca_net *from = choice_net(c, column, left->host);
+	const struct softhca_net *to = choice_net(c, column, left->other);
 	const unsigned code = left->probed.code;
 	char text[ADDRESS_BYTES];
 
@@ -195,35 +190,22 @@ static void add_probed(const struct choice *c, unsigned column, char line[LINE_B
 		rg_text_add(line, LINE_BYTES, ": no path, or a firewall");
 }
 
-static uint64_t least_rate(const struct choice *c, unsigned column)
-{
-	uint64_t least = 0;
-
-	for (unsigned h = 0; h < c->hosts; h++) {
-		uint64_t rate = column_net(c, column, h)->rate;
-
-		if (rate && (!least || rate < least))
-			least = rate;
-	}
-	return least;
-}
-
 static void add_slow(const struct choice *c, unsigned column, char line[LINE_BYTES])
 {
 	const unsigned other = c->column[column].left.other;
 	char own[64], best[64];
 
 	rg_text_add(line, LINE_BYTES, "%s, less than a quarter of the %s of %s",
-		    rg_format_rate(least_rate(c, column), own, sizeof(own)),
-		    rg_format_rate(least_rate(c, other), best, sizeof(best)),
-		    column_net(c, other, 0)->name);
+		    rg_format_rate(choice_rate(c, column), own, sizeof(own)),
+		    rg_format_rate(choice_rate(c, other), best, sizeof(best)),
+		    choice_net(c, other, 0)->name);
 }
 
 /* Has another address of the same interfaces a line with this reason? */
 static bool is_repeated(const struct choice *c, unsigned column)
 {
 	for (unsigned k = 0; k < column; k++)
-		if (column_net(c, k, 0)->index == column_net(c, column, 0)->index &&
+		if (choice_net(c, k, 0)->index == choice_net(c, column, 0)->index &&
 		    c->column[k].left.why == c->column[column].left.why)
 			return true;
 	return false;
@@ -242,7 +224,7 @@ static bool line_of_column(const struct choice *c, unsigned column, char line[LI
 		return true;
 	case CHOICE_STACKED:
 		rg_text_add(line, LINE_BYTES, "its packets go over the same wire as those of %s",
-			    column_net(c, left->other, left->host)->name);
+			    choice_net(c, left->other, left->host)->name);
 		return true;
 	case CHOICE_SLOW:
 		add_slow(c, column, line);
@@ -261,7 +243,7 @@ static bool line_of_column(const struct choice *c, unsigned column, char line[LI
 static bool is_told(const struct choice *c, unsigned host, unsigned i)
 {
 	for (unsigned k = 0; k < c->columns; k++)
-		if (column_net(c, k, host)->index == c->host[host].net[i].index)
+		if (choice_net(c, k, host)->index == c->host[host].net[i].index)
 			return true;
 	for (unsigned before = 0; before < i; before++)
 		if (c->host[host].net[before].index == c->host[host].net[i].index)

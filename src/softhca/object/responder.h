@@ -114,6 +114,19 @@ void hca_window_invalidate(struct hca_qp *qp, uint32_t rkey);
 
 /* ---- Reports ------------------------------------------------------------- */
 
+/* The fault of a request that a responder ends with a completion's status: enum ibv_event_type + 1. */
+static inline uint32_t hca_fault_of(int status)
+{
+	switch (status) {
+	case IBV_WC_REM_ACCESS_ERR:
+		return IBV_EVENT_QP_ACCESS_ERR + 1;
+	case IBV_WC_REM_INV_REQ_ERR:
+		return IBV_EVENT_QP_REQ_ERR + 1;
+	default:
+		return IBV_EVENT_QP_FATAL + 1;
+	}
+}
+
 /*
  * The queue pair must enter the error state: enum ibv_event_type + 1, or HCA_FAULT_TOLD.  The next
  * turn of the engine does it; threads that wait for an event are woken, except for HCA_FAULT_TOLD.

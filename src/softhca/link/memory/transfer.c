@@ -15,6 +15,7 @@
 #include "softhca/object/device.h"
 #include "softhca/object/loss.h"
 #include "softhca/object/mw.h"
+#include "softhca/object/responder.h"
 
 /* ---- The peer ------------------------------------------------------------ */
 
@@ -47,18 +48,6 @@ static int conn_reach(struct hca_qp *qp)
 
 /* ---- Telling the peer ---------------------------------------------------- */
 
-static uint32_t fault_of(int status)
-{
-	switch (status) {
-	case IBV_WC_REM_ACCESS_ERR:
-		return IBV_EVENT_QP_ACCESS_ERR + 1;
-	case IBV_WC_REM_INV_REQ_ERR:
-		return IBV_EVENT_QP_REQ_ERR + 1;
-	default:
-		return IBV_EVENT_QP_FATAL + 1;
-	}
-}
-
 /*
  * The message failed at the peer: the receive completes with the error, or the peer enters
  * the error state.  An unreliable message that does not fit or is not allowed is
@@ -77,7 +66,7 @@ static void fail_at_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int st
 	if (qp->message.claimed && !hca_complete_receive(qp, wr, theirs, 0))
 		hca_report_qp_error(qp->message.to, HCA_FAULT_TOLD);
 	else
-		hca_report_qp_error(qp->message.to, fault_of(status));
+		hca_report_qp_error(qp->message.to, hca_fault_of(status));
 }
 
 /* ---- The steps ----------------------------------------------------------- */

@@ -8,18 +8,6 @@
 
 /* ---- Refusing ------------------------------------------------------------ */
 
-static uint32_t event_of(int status)
-{
-	switch (status) {
-	case IBV_WC_REM_ACCESS_ERR:
-		return IBV_EVENT_QP_ACCESS_ERR + 1;
-	case IBV_WC_REM_INV_REQ_ERR:
-		return IBV_EVENT_QP_REQ_ERR + 1;
-	default:
-		return IBV_EVENT_QP_FATAL + 1;
-	}
-}
-
 static bool is_send(const struct hca_frame *f)
 {
 	return f->kind == HCA_FRAME_SEND;
@@ -64,7 +52,7 @@ static void refuse(struct hca_wire_qp *w, int status, int theirs)
 	if (w->qp->reliable)
 		hca_wire_refuse(w, HCA_FRAME_NAK, (uint16_t)status, w->request.first.sequence);
 	/* An error that a receive completion reports is not also an event (IBTA 11.6.3.2). */
-	hca_qp_report(w->qp, fail_receive(w, theirs) ? HCA_FAULT_TOLD : event_of(status));
+	hca_qp_report(w->qp, fail_receive(w, theirs) ? HCA_FAULT_TOLD : hca_fault_of(status));
 }
 
 /* No receive is posted: the requester sends the message again, after a time. */
@@ -335,7 +323,7 @@ static void fail_answer(struct hca_wire_qp *w, const struct hca_wire_answer *a, 
 	w->answer_count = 0;
 	w->discards = w->failed = true;
 	hca_wire_refuse(w, HCA_FRAME_NAK, (uint16_t)status, a->sequence);
-	hca_qp_report(w->qp, event_of(status));
+	hca_qp_report(w->qp, hca_fault_of(status));
 }
 
 /* The frame's payload, while its registration lasts: IBV_WC_SUCCESS or a status. */
