@@ -169,8 +169,8 @@ if unshare -m mount --bind "$tree" /sys/class 2>/dev/null; then
 	echo bond0 >"$tree/infiniband/soft1/ports/1/gid_attrs/ndevs/0"
 	rails 2 link=eth,hcas=2,ports=1
 	expect "a LAG is named" grep -q '; soft1:1 is a LAG' "$out"
-	# One for small messages, one for datagrams, two of a LAG.
-	rails 2 link=eth,hcas=2,ports=1,qps=3 'has 3 queue pairs; .* takes 4: each peer has one rail'
+	# A peer and itself: one for small messages, two of a LAG; one for datagrams.
+	rails 2 link=eth,hcas=2,ports=1,qps=5 'has 5 queue pairs; .* takes 7: each peer has one rail'
 	options=
 	rails 2 card=one,link=ib,hcas=2,ports=1
 	expect "Socket Direct is named" grep -q \
@@ -181,7 +181,7 @@ if unshare -m mount --bind "$tree" /sys/class 2>/dev/null; then
 	rails 2 card=one,link=ib,hcas=2,ports=1
 	expect "... nor two functions of one bus" sh -c '! grep -q "Socket Direct" "$1"' sh "$out"
 	options="--qps 1"
-	rails 2 link=eth,hcas=2,ports=1,qps=3
+	rails 2 link=eth,hcas=2,ports=1,qps=5
 else
 	echo "no tree can be mounted over /sys/class"
 fi
