@@ -87,6 +87,10 @@ rails 1 link=ib,rate=10GB/s+5GB/s,reach=0/soft0:1-1/soft0:1 'soft0:1 of host0 an
 # More ports than rails: each choice of them is tried, and none is taken untried.
 [ -z "${RG_LONG-}" ] || none link=eth,hcas=2,ports=5,loss=1 'soft0:1 of host0: nothing passes between soft0:1 (LID 0, GID ::ffff:10.0.0.1)'
 rails 2 link=eth/model
+# A host that is late in a round, and has heard all at once, sends no less.
+on link=ib 2 ./tests/adapters/late
+row link=ib late
+expect "a host that is late: nothing is lost" passes
 ranks=4
 rails 2 link=ib,reach=0/soft0:1-2/soft0:1+0/soft0:2-2/soft0:2+1/soft0:1-2/soft0:1+1/soft0:2-2/soft0:2+3/soft0:1-2/soft0:1+3/soft0:2-2/soft0:2 \
 	'soft0:1 .* of host0 meets soft0:2 of host2'
