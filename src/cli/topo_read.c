@@ -315,7 +315,7 @@ struct topo_need topo_need(const struct topo_report *r)
 		narrow.polled = peer.polled;
 		n.narrow[kind] = rail_plan_narrow(&narrow);
 	}
-	n.peers = r->job_ranks > r->rank_count ? r->job_ranks - r->rank_count : 0;
+	n.peers = rail_plan_reached(r->job_ranks, r->rank_count, false);
 	n.connections = n.peers * r->rank_count;
 	return n;
 }
@@ -339,7 +339,8 @@ uint64_t topo_pairs(const struct topo_report *r, int rail, bool narrow)
 
 	if (r->rail[rail].rail < 0 || !r->rail[rail].queue_pairs || rails_beside(r, rail, rail))
 		return 0;
-	return rail_plan_pairs(&peer, rails_beside(r, rail, r->rail_count), r->rank_count, need.peers, narrow);
+	return rail_plan_pairs(&peer, rails_beside(r, rail, r->rail_count), r->rank_count, need.peers,
+			       r->rail[rail].rail == 0, narrow);
 }
 
 int topo_report_make(struct topo_report *r, const struct topo_request *q)

@@ -47,7 +47,7 @@ struct topo_rank {
 /* The resources of a connection to a peer, and their numbers on a node. */
 enum { TOPO_BY_RING, TOPO_BY_SEND, TOPO_EAGER_KINDS };
 struct topo_need {
-	uint64_t peers, connections;	/* of a rank, of a node */
+	uint64_t peers, connections;	/* rail_plan_reached: of a rank, of a node */
 	uint64_t eager;			/* bytes */
 	struct rail_plan_need peer[TOPO_EAGER_KINDS];	/* at most */
 	struct rail_plan_need narrow[TOPO_EAGER_KINDS];	/* of one rail, rail_plan_narrow */
@@ -73,8 +73,8 @@ struct topo_report {
 
 struct topo_need topo_need(const struct topo_report *r);
 /*
- * Queue pairs that an Alltoall takes of a rail's adapter, with all rails or one a peer; 0: its number is
- * not known, or an earlier rail is on it.
+ * Queue pairs that connections of all with all take of a rail's adapter, with all rails or one a
+ * peer; 0: its number is not known, or an earlier rail is on it.
  */
 uint64_t topo_pairs(const struct topo_report *r, int rail, bool narrow);
 

@@ -270,10 +270,10 @@ static int needs_print(const struct topo_report *r, FILE *out)
 		need_set(&g, row + 2, "a node", &need.peer[kind], need.connections);
 		need_set(&g, row + 3, "a node, narrow", &need.narrow[kind], need.connections);
 	}
-	fprintf(out, "\nNeeds of %u ranks, %u a node, when all have met, as in an Alltoall: at most, with one "
+	fprintf(out, "\nNeeds of %u ranks, %u a node, when all have met%s: at most, with one "
 		"queue pair a rail for large messages;\nring where the adapter promises the order of data, "
 		"else SEND; small messages have up to %" PRIu64 " bytes\n", r->job_ranks, r->rank_count,
-		need.eager);
+		r->rank_count == 1 ? ", each also itself" : ", as in an Alltoall", need.eager);
 	grid_print(&g, out);
 	fprintf(out, "Connections are made when a rank first sends to another. Narrow, one rail a peer and "
 		"smaller shares, is a job\nthat would take more queue pairs than an adapter has, or pin more "

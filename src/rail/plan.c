@@ -119,13 +119,21 @@ struct rail_plan_need rail_plan_narrow(const struct rail_plan_peer *peer)
 	return rail_plan_most(&p);
 }
 
-uint64_t rail_plan_pairs(const struct rail_plan_peer *peer, uint32_t of, uint64_t processes,
-			 uint64_t peers, bool narrow)
+uint64_t rail_plan_reached(uint64_t ranks, uint64_t processes, bool meets)
 {
+	if (meets || processes <= 1)
+		return ranks;
+	return ranks > processes ? ranks - processes : 0;
+}
+
+uint64_t rail_plan_pairs(const struct rail_plan_peer *peer, uint32_t of, uint64_t processes,
+			 uint64_t peers, bool first, bool narrow)
+{
+	const uint64_t on = (peers * of + peer->rails - 1) / peer->rails;
 	struct rail_plan_peer p = *peer;
 
 	if (narrow)
-		return processes * ((peers * of + p.rails - 1) / p.rails * rail_plan_narrow(&p).queue_pairs + 1);
+		return processes * (on * rail_plan_narrow(&p).queue_pairs + first);
 	p.rails = of;
-	return processes * (peers * rail_plan_most(&p).queue_pairs + 1);
+	return processes * (peers * rail_plan_most(&p).queue_pairs + first);
 }

@@ -63,10 +63,18 @@ struct rail_plan_need rail_plan_most(const struct rail_plan_peer *peer);
 struct rail_plan_need rail_plan_narrow(const struct rail_plan_peer *peer);
 
 /*
+ * Processes that one of a node with so many reaches over the rails, of so many of the job.  Those of its node
+ * have its memory, unless they meet over the rails (--intranode rails); a process that is alone on its node
+ * reaches itself over the rails as well.
+ */
+uint64_t rail_plan_reached(uint64_t ranks, uint64_t processes, bool meets);
+
+/*
  * Queue pairs of an adapter with `of` of the peers' rails, for so many processes of a node that each have
- * so many such peers, and one of each process for datagrams.  Narrow: by rail_plan_narrow.
+ * so many such peers (rail_plan_reached), and, on the adapter of the first rail, one of each process for
+ * datagrams.  Narrow: by rail_plan_narrow.
  */
 uint64_t rail_plan_pairs(const struct rail_plan_peer *peer, uint32_t of, uint64_t processes,
-			 uint64_t peers, bool narrow);
+			 uint64_t peers, bool first, bool narrow);
 
 #endif

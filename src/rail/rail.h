@@ -223,7 +223,10 @@ void rail_probe_suspects(const struct rail_prober *prober, unsigned char *marked
  * host by whose ports the rails are counted.
  */
 void rail_probe_pairs(struct rail_prober *prober, const unsigned char *marked);
-/* Nothing passes from a host's rail to these rails, as bits, of another. */
+/*
+ * Nothing passes from a host's rail to these rails, as bits, of another.  To itself: its port has failed,
+ * and rails is the event (enum ibv_event_type).
+ */
 struct rail_loss { uint32_t from, to, rail, rails; };
 /* The losses on the way to this host, at most RAIL_MAX times the number of hosts. */
 size_t rail_probe_lost(struct rail_prober *prober, struct rail_loss *lost);

@@ -26,6 +26,28 @@ if drawn 2 "fatal"; then
 	expect "fatal: ends" refuses "all rails of soft0 on host0 are lost: the adapter has failed (DEVICE_FATAL)"
 	expect "fatal: one line for the adapter" lines 1 "DEVICE_FATAL); see"
 fi
+# While the job starts: the port is left out, or the job ends, by what has become of the port.
+start() {
+	on "$1" 2 ./pt2pt/rg_latency --validate --over stripe --sizes 64 --time-cap 20ms
+	row "$1" rg_latency
+}
+if drawn 2 "start"; then
+	start ports=2,fatal=1/soft0:1@1ms
+	expect "start, fatal: ends" refuses "soft0:1 of host1 is \(a port whose adapter has failed\|DOWN\) since the job began\|soft0 on host1 are lost: the adapter has failed (DEVICE_FATAL)\|was ACTIVE when the job began"
+	expect "start, fatal: one line" [ "$(ours rg_latency)" -eq 1 ]
+	start hcas=2,ports=1,fatal=1/soft1:1@1ms
+	expect "start, fatal, another adapter: passes" passes
+	expect "... a line" grep -q "soft1:1 of host0 is left out: soft1:1 of host1 is \(a port whose adapter has failed\|DOWN\) since the job began" "$err"
+	expect "... and no other" [ "$(ours rg_latency)" -eq 1 ]
+	# The probe lasts two seconds, for another reason: it has read the event.
+	start link=ib,hcas=3,ports=1,reach=0/soft0:1-1/soft0:1,fatal=1/soft2:1@800ms
+	expect "start, fatal, after another loss: passes" passes
+	expect "... a line" grep -q "soft2:1 of host1 is .*a port whose adapter has failed since the job began (DEVICE_FATAL; see" "$err"
+	start ports=2,down=1/soft0:2@1ms
+	expect "start, down: passes" passes
+	expect "... a line" grep -q "soft0:2 of host0 is left out: soft0:2 of host1 is DOWN since the job began\$" "$err"
+	expect "... and no other" [ "$(ours rg_latency)" -eq 1 ]
+fi
 if drawn 2 "down"; then
 	events down=0/soft0:2@1200ms+1/soft0:2@1200ms
 	for host in host0 host1; do

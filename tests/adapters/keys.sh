@@ -86,11 +86,30 @@ narrow() {
 	expect "... a line" grep -q "^rg_alltoall: $3: each peer has one rail and smaller shares, which are $4\$" "$err"
 	expect "... and no other" [ "$(ours rg_alltoall)" -eq 1 ]
 }
-narrow 4 qps=7 'soft0 of host0 has 7 queue pairs; an Alltoall of 1 rank there, each with 3 peers, takes 13' 7
+narrow 4 qps=9 'soft0 of host0 has 9 queue pairs; 1 rank there, each connected with 3 peers and itself, takes 17' 9
 if [ -n "${RG_LONG-}" ]; then
 	narrow 4 hcas=2,ports=1,qps=5,order=never \
-		'soft0 of host0 has 5 queue pairs; an Alltoall of 1 rank there, each with 3 peers, takes 7' 5
-	narrow 12 qps=23 'soft0 of host0 has 23 queue pairs; an Alltoall of 1 rank there, each with 11 peers, takes 45' 23
+		'soft0 of host0 has 5 queue pairs; 1 rank there, each connected with 3 peers and itself, takes 9' 5
+	narrow 12 qps=25 'soft0 of host0 has 25 queue pairs; 1 rank there, each connected with 11 peers and itself, takes 49' 25
+fi
+# The arithmetic is exact: so many are enough for a rank that sends to all and to itself, and one fewer is not.
+all() {
+	on "$1" 2 ./src/cli/railgauge exec --over stripe -- ./tests/adapters/ring all
+	row "$1" ring
+}
+if drawn 2 "exact"; then
+	all qps=9
+	expect "qps=9: passes" passes
+	expect "... no line" [ "$(ours railgauge)" -eq 0 ]
+	all qps=8
+	expect "qps=8: passes" passes
+	expect "... a line" grep -q 'with 1 peer and itself, takes 9: each peer has one rail and smaller shares, which are 5$' "$err"
+	all hcas=2,ports=1,qps=5
+	expect "hcas=2, qps=5: passes" passes
+	expect "... no line" [ "$(ours railgauge)" -eq 0 ]
+	all qps=4
+	expect "qps=4: ends" refuses 'cannot make a queue pair'
+	expect "... said before" grep -q 'each with 1 peer and itself x 2 and 1 for datagrams, would take 5: ' "$err"
 fi
 drawn 2 pkeys=0001 || finish
 # Nothing answers: a line after 5 s, and the end after a minute, for which RG_LONG=1 waits.

@@ -5,6 +5,9 @@ adapters_jobs = tests/adapters/sets tests/adapters/keys tests/adapters/ports tes
 check_PROGRAMS += tests/adapters/ring
 tests_adapters_ring_LDADD = $(MPI_LIBS)
 tests_adapters_ring_LDFLAGS = $(mpi_program_ldflags) -no-install
+check_PROGRAMS += tests/adapters/late
+tests_adapters_late_LDADD = librail.la $(MPI_LIBS)
+tests_adapters_late_LDFLAGS = $(mpi_program_ldflags) -no-install
 CLEANFILES += tests/adapters/*.log tests/adapters/*.trs
 check-adapters: all $(check_PROGRAMS)
 	$(AM_V_at)$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/run-jobs.sh "$(ADAPTERS_ONLY)" $(adapters_jobs)

@@ -87,6 +87,10 @@ rails 1 link=ib,rate=10GB/s+5GB/s,reach=0/soft0:1-1/soft0:1 'soft0:1 of host0 an
 # More ports than rails: each choice of them is tried, and none is taken untried.
 [ -z "${RG_LONG-}" ] || none link=eth,hcas=2,ports=5,loss=1 'soft0:1 of host0: nothing passes between soft0:1 (LID 0, GID ::ffff:10.0.0.1)'
 rails 2 link=eth/model
+# A host that is late in a round, and has heard all at once, sends no less.
+on link=ib 2 ./tests/adapters/late
+row link=ib late
+expect "a host that is late: nothing is lost" passes
 ranks=4
 rails 2 link=ib,reach=0/soft0:1-2/soft0:1+0/soft0:2-2/soft0:2+1/soft0:1-2/soft0:1+1/soft0:2-2/soft0:2+3/soft0:1-2/soft0:1+3/soft0:2-2/soft0:2 \
 	'soft0:1 .* of host0 meets soft0:2 of host2'
@@ -169,8 +173,8 @@ if unshare -m mount --bind "$tree" /sys/class 2>/dev/null; then
 	echo bond0 >"$tree/infiniband/soft1/ports/1/gid_attrs/ndevs/0"
 	rails 2 link=eth,hcas=2,ports=1
 	expect "a LAG is named" grep -q '; soft1:1 is a LAG' "$out"
-	# One for small messages, one for datagrams, two of a LAG.
-	rails 2 link=eth,hcas=2,ports=1,qps=3 'has 3 queue pairs; .* takes 4: each peer has one rail'
+	# A peer and itself: one for small messages, two of a LAG; one for datagrams.
+	rails 2 link=eth,hcas=2,ports=1,qps=5 'has 5 queue pairs; .* takes 7: each peer has one rail'
 	options=
 	rails 2 card=one,link=ib,hcas=2,ports=1
 	expect "Socket Direct is named" grep -q \
@@ -181,7 +185,7 @@ if unshare -m mount --bind "$tree" /sys/class 2>/dev/null; then
 	rails 2 card=one,link=ib,hcas=2,ports=1
 	expect "... nor two functions of one bus" sh -c '! grep -q "Socket Direct" "$1"' sh "$out"
 	options="--qps 1"
-	rails 2 link=eth,hcas=2,ports=1,qps=3
+	rails 2 link=eth,hcas=2,ports=1,qps=5
 else
 	echo "no tree can be mounted over /sys/class"
 fi

@@ -1,4 +1,7 @@
-/* ring.c - an MPI program that knows nothing of rails: each rank sends to the next one, and checks. */
+/*
+ * ring.c - an MPI program that knows nothing of rails: each rank sends to the next one, and checks.
+ * With an argument to all, itself first.
+ */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +16,9 @@ static unsigned char byte_of(int who, size_t i)
 	return (unsigned char)((size_t)who * 31 + i * 7 + (i >> 8));
 }
 
-static void pass_on(unsigned char *out, unsigned char *in, size_t bytes)
+static void pass_on(unsigned char *out, unsigned char *in, size_t bytes, int by)
 {
-	const int next = (rank + 1) % size, last = (rank + size - 1) % size;
+	const int next = (rank + by) % size, last = (rank + size - by) % size;
 
 	for (size_t i = 0; i < bytes; i++)
 		out[i] = byte_of(rank, i);
@@ -38,7 +41,8 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	for (size_t bytes = 1; out && in && bytes <= MOST; bytes *= 4)
-		pass_on(out, in, bytes);
+		for (int by = argc > 1 ? 0 : 1; by < (argc > 1 ? size : 2); by++)
+			pass_on(out, in, bytes, by);
 	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	if (rank == 0)
 		printf("ring of %d: %d\n", size, sum);

@@ -33,10 +33,16 @@ static void test_large(void **state)
 	need = rail_plan_narrow(&p);
 	assert_int_equal(need.queue_pairs, 2);
 	assert_int_equal(need.pinned_bytes, 256 + 64 * 64 + 16384);
-	assert_int_equal(rail_plan_pairs(&p, 2, 128, 896, false), 128 * (896 * 4 + 1));
-	assert_int_equal(rail_plan_pairs(&p, 2, 128, 896, true), 128 * (896 * 2 + 1));
-	assert_int_equal(rail_plan_pairs(&p, 1, 1, 3, false), 3 * 2 + 1);
-	assert_int_equal(rail_plan_pairs(&p, 1, 1, 3, true), 2 * 2 + 1);
+	assert_int_equal(rail_plan_pairs(&p, 2, 128, 896, true, false), 128 * (896 * 4 + 1));
+	assert_int_equal(rail_plan_pairs(&p, 2, 128, 896, true, true), 128 * (896 * 2 + 1));
+	assert_int_equal(rail_plan_pairs(&p, 1, 1, 3, true, false), 3 * 2 + 1);
+	assert_int_equal(rail_plan_pairs(&p, 1, 1, 3, true, true), 2 * 2 + 1);
+	assert_int_equal(rail_plan_pairs(&p, 1, 1, 3, false, false), 3 * 2);
+	/* A process reaches itself over the rails if it is alone on its node, or as those of its node do. */
+	assert_int_equal(rail_plan_reached(8, 1, false), 8);
+	assert_int_equal(rail_plan_reached(8, 2, false), 6);
+	assert_int_equal(rail_plan_reached(8, 2, true), 8);
+	assert_int_equal(rail_plan_reached(2, 4, false), 0);
 	p.ranks = 4;
 	need = rail_plan_narrow(&p);
 	assert_int_equal(need.pinned_bytes, 256 + 64 * 64 + 16384);

@@ -307,15 +307,20 @@ static void test_narrow(void **state)
 	}
 	assert_false(is_narrow(3, why, sizeof(why)));
 	assert_string_equal(why, "");
-	/* A rail is on each adapter: 4 x (8 peers x 2 + 1), narrow 4 x (4 peers x 2 + 1). */
-	host[1].port[1].queue_pairs = 68;
+	/* A rail is on each adapter: 4 x 8 peers x 2, narrow 4 x 4 peers x 2; on the first one 4 x 1 for datagrams. */
+	host[1].port[0].queue_pairs = 68;
+	host[1].port[1].queue_pairs = 64;
 	assert_false(is_narrow(3, why, sizeof(why)));
-	host[1].port[1].queue_pairs = 67;
+	host[1].port[0].queue_pairs = 67;
 	assert_true(is_narrow(3, why, sizeof(why)));
-	assert_non_null(strstr(why, "mlx5_1 of node1 has 67 queue pairs; an Alltoall of 4 ranks there, each with 8 "
-			       "peers, takes 68: each peer has one rail and smaller shares, which are 36"));
+	assert_non_null(strstr(why, "mlx5_0 of node1 has 67 queue pairs; 4 ranks there, each connected with 8 "
+			       "peers, take 68: each peer has one rail and smaller shares, which are 36"));
+	host[1].port[0].queue_pairs = 0;
+	host[1].port[1].queue_pairs = 63;
+	assert_true(is_narrow(3, why, sizeof(why)));
+	assert_non_null(strstr(why, "take 64: each peer has one rail and smaller shares, which are 32"));
 	/* Each process says later what it lacks. */
-	host[1].port[1].queue_pairs = 35;
+	host[1].port[1].queue_pairs = 31;
 	assert_true(is_narrow(3, why, sizeof(why)));
 	assert_string_equal(why, "");
 	/* Nothing else says it of memory. */

@@ -154,6 +154,9 @@ expect "a peer" grep -Eq '^ring  +a peer +4 +0 +520 +41216$' "$out"
 expect "a rank" grep -Eq '^  +a rank +3584 ' "$out"
 expect "a node" grep -Eq '^  +a node +458752 +0 +59637760 +4726980608 +4.4 GiB$' "$out"
 expect "by SEND" grep -Eq '^SEND  +a peer +4 +32 +550 +133376$' "$out"
+topo --soft ports=2 --ranks 1
+expect "a rank that is alone on its node: itself, too" grep -q '^Needs of 8 ranks, 1 a node, when all have met, each also itself' "$out"
+expect "... eight connections" grep -Eq '^  +a rank +32 ' "$out"
 topo --soft ports=2 --ranks 128 --json
 expect "in JSON, of eight nodes" grep -q '"job_ranks": *1024,' "$out"
 expect "... a rank's peers" grep -q '"peers_of_rank": *896,' "$out"

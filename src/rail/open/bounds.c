@@ -43,7 +43,9 @@ bool rail_hosts_lag(const struct rail_hosts *h)
 struct crowd {
 	const struct rail_hosts *hosts;
 	const struct choice_host *host;
-	unsigned index, processes, peers;
+	unsigned index, processes;
+	uint32_t peers;				/* rail_plan_reached */
+	bool itself;				/* one of them */
 	struct rail_plan_peer peer, narrow;
 };
 
@@ -53,7 +55,8 @@ static struct crowd crowd_of(const struct rail_hosts *h, unsigned index, unsigne
 	struct crowd c = { .hosts = h, .host = h->host[index], .index = index };
 
 	c.processes = c.host->processes;
-	c.peers = ranks - (c.host->meets ? 1 : c.processes);
+	c.peers = (uint32_t)rail_plan_reached(ranks, c.processes, c.host->meets);
+	c.itself = c.peers == ranks;
 	c.peer = (struct rail_plan_peer){
 		.ranks = ranks, .rails = h->choice.rails,
 		.eager = c.host->eager == RAIL_AUTO ? rail_plan_eager(ranks, false) : c.host->eager,
@@ -103,31 +106,34 @@ static bool pairs_are_few(const struct crowd *c, unsigned rail, char *why, size_
 {
 	const struct choice_port *port = port_of(c, rail);
 	const unsigned rails = rails_beside(c, rail, c->peer.rails);
-	const uint64_t all = rail_plan_pairs(&c->peer, rails, c->processes, c->peers, false);
-	const uint64_t narrow = rail_plan_pairs(&c->narrow, rails, c->processes, c->peers, true);
+	const uint64_t all = rail_plan_pairs(&c->peer, rails, c->processes, c->peers, !rail, false);
+	const uint64_t narrow = rail_plan_pairs(&c->narrow, rails, c->processes, c->peers, !rail, true);
+	const unsigned others = c->peers - c->itself;
 
 	if (!port->queue_pairs || rails_beside(c, rail, rail) || all <= port->queue_pairs)
 		return false;
 	if (why && !*why && narrow <= port->queue_pairs)
-		snprintf(why, size, "%.*s of %s has %u queue pairs; an Alltoall of %u rank%s there, each with %u "
-			 "peer%s, takes %llu: each peer has one rail and smaller shares, which are %llu",
+		snprintf(why, size, "%.*s of %s has %u queue pairs; %u rank%s there, each connected with %u "
+			 "peer%s%s, take%s %llu: each peer has one rail and smaller shares, which are %llu",
 			 (int)device_length(port->name), port->name, c->host->name, port->queue_pairs,
-			 c->processes, c->processes == 1 ? "" : "s", c->peers, c->peers == 1 ? "" : "s",
-			 (unsigned long long)all, (unsigned long long)narrow);
+			 c->processes, c->processes == 1 ? "" : "s", others, others == 1 ? "" : "s",
+			 c->itself ? " and itself" : "", c->processes == 1 ? "s" : "", (unsigned long long)all, (unsigned long long)narrow);
 	return true;
 }
 
 static bool memory_is_short(const struct crowd *c, char *why, size_t size)
 {
 	const uint64_t all = pinned_all(c), narrow = pinned_narrow(c);
+	const unsigned others = c->peers - c->itself;
 
 	if (!c->host->pinned || all <= c->host->pinned)
 		return false;
 	if (why && !*why)
 		snprintf(why, size, "a process of %s may pin %llu MiB (ulimit -l, or its part of an eighth of the "
-			 "memory); an Alltoall with %u peer%s pins %llu: each peer has one rail and smaller shares, "
-			 "which are %llu", c->host->name, (unsigned long long)(c->host->pinned >> 20), c->peers,
-			 c->peers == 1 ? "" : "s", (unsigned long long)(all >> 20), (unsigned long long)(narrow >> 20));
+			 "memory); connections with %u peer%s%s pin %llu: each peer has one rail and smaller shares, "
+			 "which are %llu", c->host->name, (unsigned long long)(c->host->pinned >> 20), others,
+			 others == 1 ? "" : "s", c->itself ? " and itself" : "", (unsigned long long)(all >> 20),
+			 (unsigned long long)(narrow >> 20));
 	return true;
 }
 

@@ -266,30 +266,58 @@ static uint32_t ports_of(const struct rail_hosts *h, unsigned host, uint32_t rai
 	uint32_t ports = 0;
 
 	for (unsigned r = 0; r < h->choice.rails; r++)
-		ports |= (rails >> r & 1) << h->choice.end[host][r].port;
+		if (!h->host[host]->port[h->choice.end[host][r].port].failed)
+			ports |= (rails >> r & 1) << h->choice.end[host][r].port;
 	return ports;
 }
 
 static bool is_of_hosts(const struct rail_hosts *h, const struct rail_loss *loss)
 {
-	return loss->from < h->hosts && loss->to < h->hosts && loss->from != loss->to &&
-	       loss->rail < h->choice.rails;
+	return loss->from < h->hosts && loss->to < h->hosts && loss->rail < h->choice.rails;
+}
+
+static struct choice_port *loss_port(const struct rail_hosts *h, const struct rail_loss *loss)
+{
+	return &h->host[loss->from]->port[h->choice.end[loss->from][loss->rail].port];
+}
+
+/* Ports that have failed, by what their hosts say.  True: some was not known. */
+static bool ports_fail(struct rail_hosts *h, const struct rail_loss *lost, size_t count)
+{
+	bool news = false;
+
+	for (size_t i = 0; i < count; i++)
+		if (is_of_hosts(h, &lost[i]) && lost[i].from == lost[i].to && !loss_port(h, &lost[i])->failed) {
+			loss_port(h, &lost[i])->failed = (uint8_t)lost[i].rails;
+			loss_port(h, &lost[i])->state = IBV_PORT_DOWN;
+			news = true;
+		}
+	return news;
+}
+
+/* What does not pass since a port has failed is no loss. */
+static bool is_loss(const struct rail_hosts *h, const struct rail_loss *loss)
+{
+	return is_of_hosts(h, loss) && loss->from != loss->to && !loss_port(h, loss)->failed &&
+	       ports_of(h, loss->to, loss->rails);
 }
 
 int rail_hosts_lose(struct rail_hosts *h, const struct rail_loss *lost, size_t count, bool *news)
 {
 	struct choice_loss *more = calloc(count ? count : 1, sizeof(*more));
+	const bool failed = ports_fail(h, lost, count);
 	size_t kept = 0;
 	int rc = -ENOMEM;
 
 	for (size_t i = 0; more && i < count; i++)
-		if (is_of_hosts(h, &lost[i]))
+		if (is_loss(h, &lost[i]))
 			more[kept++] = (struct choice_loss){
 				.a = lost[i].from, .port = h->choice.end[lost[i].from][lost[i].rail].port,
 				.b = lost[i].to, .ports = ports_of(h, lost[i].to, lost[i].rails),
 			};
 	if (more)
 		rc = choice_losses_add(&h->lost, more, kept, news);
+	*news |= failed;
 	free(more);
 	return rc;
 }
@@ -399,7 +427,8 @@ int rail_common_select(struct rail_ctx *ctx)
 		int rc;
 
 		if (!port || port->state != IBV_PORT_ACTIVE) {
-			rg_error("--rails: %s of %s, which other processes of that host use, is %s here", p->name,
+			rg_error(port ? "--rails: %s of %s was ACTIVE when the job began, and is %s now" :
+				 "--rails: %s of %s, which other processes of that host use, is %s here", p->name,
 				 h->host[h->mine]->name, port ? vrb_port_state_text(port->state) : "missing");
 			return -ENODEV;
 		}

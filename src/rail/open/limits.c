@@ -62,19 +62,21 @@ static unsigned pairs_of_peer(const struct rail_ctx *ctx, int adapter)
 	return ctx->narrow ? rail_plan_narrow(&peer).queue_pairs : rail_plan_most(&peer).queue_pairs;
 }
 
-/* Peers with a rail on the adapter. */
+/* Has the peer, which may be this process, a rail on the adapter? */
+static bool is_on(const struct rail_peer *peer, int adapter)
+{
+	for (int k = 0; peer && k < peer->rail_count; k++)
+		if (peer_adapter(peer, k) == adapter && !peer_is_local(peer))
+			return true;
+	return false;
+}
+
 static unsigned peers_on(const struct rail_ctx *ctx, int adapter)
 {
 	unsigned peers = 0;
 
-	for (unsigned i = 0; i < ctx->cfg.peer_count; i++) {
-		const struct rail_peer *peer = ctx->peer[i];
-		bool on = false;
-
-		for (int k = 0; peer && k < peer->rail_count; k++)
-			on |= peer_adapter(peer, k) == adapter;
-		peers += on && i != ctx->cfg.index && !peer_is_local(peer);
-	}
+	for (unsigned i = 0; i < ctx->cfg.peer_count; i++)
+		peers += is_on(ctx->peer[i], adapter);
 	return peers;
 }
 
@@ -82,14 +84,16 @@ static void queue_pairs_check(const struct rail_ctx *ctx, int adapter)
 {
 	const struct vrb_adapter *a = &ctx->adapter[adapter];
 	const unsigned ranks = ranks_here(ctx), pairs = pairs_of_peer(ctx, adapter);
-	const unsigned peers = peers_on(ctx, adapter);
-	const uint64_t most = (uint64_t)ranks * ((uint64_t)peers * pairs + 1);
+	const unsigned peers = peers_on(ctx, adapter), itself = is_on(ctx->peer[ctx->cfg.index], adapter);
+	const bool first = adapter == ctx->rail[0].adapter;
+	const uint64_t most = (uint64_t)ranks * ((uint64_t)peers * pairs + first);
 
 	if (a->attr.max_qp > 0 && most > (uint64_t)a->attr.max_qp)
-		rg_warn("%s of %s has %d queue pairs; %u rank%s there, each with %u peer%s x %u and 1 for "
-			"datagrams, would take %llu: connections beyond fail (fewer ranks a node, --rails, --qps)",
+		rg_warn("%s of %s has %d queue pairs; %u rank%s there, each with %u peer%s%s x %u%s, would take "
+			"%llu: connections beyond fail (fewer ranks a node, --rails, --qps)",
 			ibv_get_device_name(a->context->device), ctx->host, a->attr.max_qp,
-			ranks, ranks == 1 ? "" : "s", peers, peers == 1 ? "" : "s", pairs,
+			ranks, ranks == 1 ? "" : "s", peers - itself, peers - itself == 1 ? "" : "s",
+			itself ? " and itself" : "", pairs, first ? " and 1 for datagrams" : "",
 			(unsigned long long)most);
 }
 

@@ -40,6 +40,20 @@ static void no_gid_why(const struct choice_port *p, char *why, size_t size)
 		snprintf(why, size, "its network interface has no address");
 }
 
+/* A port that is no longer what it was when it was listed has an event. */
+static void state_why(const struct choice_port *p, char *why, size_t size)
+{
+	const enum ibv_event_type failed = (enum ibv_event_type)p->failed;
+
+	if (failed == IBV_EVENT_DEVICE_FATAL)
+		snprintf(why, size, "a port whose adapter has failed since the job began (%s; see the kernel's log)",
+			 vrb_event_name(failed));
+	else if (failed)
+		snprintf(why, size, "DOWN since the job began");
+	else
+		snprintf(why, size, "%s", vrb_port_state_text((enum ibv_port_state)p->state));
+}
+
 /* Why a host has no port for this one. */
 static void alone_why(const struct choice *c, const struct choice_port *port, unsigned on, char *why,
 		      size_t size)
@@ -48,10 +62,10 @@ static void alone_why(const struct choice *c, const struct choice_port *port, un
 	const struct choice_port *same = same_place(h, port);
 	char gid[128];
 
-	if (same && same->state != IBV_PORT_ACTIVE)
-		snprintf(why, size, "%s of %s is %s", same->name, h->name,
-			 vrb_port_state_text((enum ibv_port_state)same->state));
-	else if (same && same->link_layer != port->link_layer)
+	if (same && same->state != IBV_PORT_ACTIVE) {
+		state_why(same, gid, sizeof(gid));
+		snprintf(why, size, "%s of %.40s is %s", same->name, h->name, gid);
+	} else if (same && same->link_layer != port->link_layer)
 		snprintf(why, size, "%s of %s is of %s", same->name, h->name, layer_name(same));
 	else if (same && same->usable && !has_live_gid(same)) {
 		no_gid_why(same, gid, sizeof(gid));
@@ -99,7 +113,7 @@ static void why_text(const struct choice *c, unsigned h, unsigned p, char *why, 
 
 	switch (left->why) {
 	case CHOICE_STATE:
-		snprintf(why, size, "%s", vrb_port_state_text((enum ibv_port_state)port->state));
+		state_why(port, why, size);
 		break;
 	case CHOICE_LINK_LAYER:
 		if (!c->rails)
@@ -164,6 +178,35 @@ static void left_tell(const struct choice *c, enum choice_why why, line_fn *line
 	snprintf(text, sizeof(text), "--rails all: %s of %s%s left out: %s", c->host[h1]->port[p1].name,
 		 c->host[h1]->name, more, reason);
 	line(arg, text);
+}
+
+/* Is the failure of a port in another port's line already, as the reason? */
+static bool failure_is_told(const struct choice *c, unsigned host, const struct choice_port *failed)
+{
+	for (unsigned h = 0; h < c->hosts; h++)
+		for (unsigned p = 0; p < c->host[h]->count; p++)
+			if (c->left[h][p].why == CHOICE_ALONE && c->left[h][p].host == host &&
+			    same_place(c->host[host], &c->host[h]->port[p]) == failed)
+				return true;
+	return false;
+}
+
+static void failed_tell(const struct choice *c, line_fn *line, void *arg)
+{
+	char text[LINE], why[128];
+
+	for (unsigned h = 0; h < c->hosts; h++)
+		for (unsigned p = 0; p < c->host[h]->count; p++) {
+			const struct choice_port *port = &c->host[h]->port[p];
+
+			if (!port->failed || failure_is_told(c, h, port))
+				continue;
+			state_why(port, why, sizeof(why));
+			snprintf(text, sizeof(text), "--rails all: %s of %s is left out: it is %s", port->name,
+				 c->host[h]->name, why);
+			line(arg, text);
+			return;
+		}
 }
 
 static const struct vrb_gid *gid_of(const struct choice *c, unsigned h, unsigned rail)
@@ -258,6 +301,7 @@ void choice_tell(const struct choice *c, line_fn *line, void *arg)
 
 	for (size_t i = 0; !c->named && i < sizeof(told) / sizeof(*told); i++)
 		left_tell(c, told[i], line, arg);
+	failed_tell(c, line, arg);
 	crossed_tell(c, line, arg);
 	routed_tell(c, line, arg);
 	link_local_tell(c, line, arg);

@@ -9,6 +9,8 @@
  * (choice.ref), by which crossed cables show; where it lacks nothing, those at the ends of what is
  * missing.
  *
+ * A port whose adapter fails meanwhile, or that goes DOWN, is told as that, by its own host.
+ *
  * No datagram is answered.  Between rounds all hosts meet, so that a datagram that has not come by the
  * end of the last one is lost, and not late.  Each is sent several times.
  */
@@ -60,6 +62,7 @@ struct probe_rail {
 	uint32_t receives;
 	uint32_t out;			/* requests to send under way */
 	uint32_t came;			/* from the host step(i) before this one, over this rail: bit i */
+	enum ibv_event_type failed;	/* DEVICE_FATAL, PORT_ERR; 0: neither */
 };
 
 struct rail_prober {
@@ -68,6 +71,7 @@ struct rail_prober {
 	uint64_t cookie;
 	struct vrb_ports ports;
 	struct vrb_adapter adapter[RAIL_MAX];
+	bool events[RAIL_MAX];		/* of the adapter, can be read */
 	struct probe_rail rail[RAIL_MAX];
 	struct probe_address *address;	/* [hosts] */
 	bool pairs;			/* between unlike rails, too */
@@ -94,9 +98,11 @@ static int adapter_find(struct rail_prober *p, const struct vrb_port *port, stru
 			return 0;
 		}
 	rc = vrb_adapter_open(&p->adapter[p->adapters], port);
-	if (!rc)
-		*out = &p->adapter[p->adapters++];
-	return rc;
+	if (rc)
+		return rc;
+	*out = &p->adapter[p->adapters];
+	p->events[p->adapters++] = !vrb_events_open(*out);
+	return 0;
 }
 
 static int receive(struct probe_rail *r, uint64_t which)
@@ -407,6 +413,12 @@ static void rails_poll_until(struct rail_prober *p, uint64_t ns)
 	}
 }
 
+/* Does the turn send all that there is?  A late host has heard all before it has sent anything. */
+static bool sends_all(const struct rail_prober *p, uint64_t turn)
+{
+	return !p->pairs || turn || p->rails == 1;
+}
+
 bool rail_probe_round(struct rail_prober *p, uint64_t most_ns)
 {
 	const uint64_t begin_ns = rg_now_ns(), turn_ns = most_ns / PROBE_TIMES;
@@ -423,7 +435,7 @@ bool rail_probe_round(struct rail_prober *p, uint64_t most_ns)
 			send_rails(p, begin_ns + most_ns);
 		do {
 			rails_poll(p);
-			if (!(p->pairs ? pairs_miss(p) : rails_miss(p)))
+			if (sends_all(p, turn) && !(p->pairs ? pairs_miss(p) : rails_miss(p)))
 				return false;
 			rg_yield();
 		} while (!rg_reached(until_ns, rg_now_ns()));
@@ -451,11 +463,42 @@ void rail_probe_pairs(struct rail_prober *p, const unsigned char *marked)
 	}
 }
 
+/* ---- Losses ------------------------------------------------------------------ */
+
+/* The ports of an adapter that has failed are DOWN as well. */
+static void event_note(struct rail_prober *p, const struct vrb_adapter *adapter,
+		       const struct vrb_event *event)
+{
+	for (int r = 0; r < p->rails; r++)
+		if (p->rail[r].adapter == adapter && p->rail[r].failed != IBV_EVENT_DEVICE_FATAL &&
+		    (event->type == IBV_EVENT_DEVICE_FATAL ||
+		     (event->type == IBV_EVENT_PORT_ERR && event->port == p->rail[r].port->number)))
+			p->rail[r].failed = event->type;
+}
+
+/* A port that goes DOWN before its adapter is open here has no event. */
+static void failures_read(struct rail_prober *p)
+{
+	struct vrb_event event;
+
+	for (int a = 0; a < p->adapters; a++)
+		while (p->events[a] && vrb_event_next(&p->adapter[a], &event) == 0)
+			event_note(p, &p->adapter[a], &event);
+	for (int r = 0; r < p->rails; r++)
+		if (!p->rail[r].failed &&
+		    vrb_port_state_now(p->rail[r].adapter->context, p->rail[r].port) == IBV_PORT_DOWN)
+			p->rail[r].failed = IBV_EVENT_PORT_ERR;
+}
+
 size_t rail_probe_lost(struct rail_prober *p, struct rail_loss *lost)
 {
 	size_t count = 0;
 
 	rails_poll(p);		/* of hosts that had to wait for address handles */
+	failures_read(p);
+	for (int r = 0; r < p->rails; r++)
+		if (p->rail[r].failed)
+			lost[count++] = (struct rail_loss){ p->mine, p->mine, (uint32_t)r, p->rail[r].failed };
 	for (unsigned h = 0; h < p->hosts; h++)
 		for (int r = 0; r < p->rails && is_tried_with(p, h); r++)
 			if (unheard(p, h, r))
