@@ -32,7 +32,7 @@ enum rail_learned_why {
 struct rail_learned {
 	char table[RAIL_LEARNED_NAME];	/* the end that chooses: "receive", "send" */
 	char place[RAIL_LEARNED_NAME];	/* of the peer: "host", "cache", "package", "apart" */
-	char load[RAIL_LEARNED_NAME];	/* "alone", "queued", "crossing"; of "send": "alone", "row" */
+	char load[RAIL_LEARNED_NAME];	/* "alone", "queued", "crossing"; of "send": "alone", "row", "crossing" */
 	uint64_t bytes;			/* per message, at most; 0: any more */
 	unsigned schemes;
 	struct {

@@ -12,7 +12,7 @@ enum {
 	 * A ring that processors fill and empty.  Where a core has 2 MiB of L2, a line that is written
 	 * again within 256 KiB costs both ends twice the time: windows of 2 to 8 KiB double their rate.
 	 */
-	BYTES_COPIED = 256 * 1024, COPIED_RANKS = 64,
+	BYTES_COPIED = 256 * 1024,
 	EAGER_MANY = 4096 - 8,		/* with its mark a quarter of BYTES_LEAST_MANY */
 	SEND_SLOTS = 128, SEND_SLOTS_LEAST = 16,
 	SEND_SLOTS_ALL = 8192,		/* of all peers, while each has more than the least */
@@ -47,7 +47,7 @@ uint32_t rail_plan_bulk_depth(uint64_t ranks)
 struct rail_plan_share rail_plan_ring(uint64_t ranks, uint64_t eager, bool copied)
 {
 	uint32_t bytes = is_many(ranks) ? BYTES_LEAST_MANY :
-			 copied && ranks <= COPIED_RANKS ? BYTES_COPIED : BYTES_LEAST;
+			 copied && ranks <= RAIL_PLAN_FEW ? BYTES_COPIED : BYTES_LEAST;
 
 	while (bytes < 4 * (eager + MARK_BYTES))
 		bytes *= 2;

@@ -13,6 +13,7 @@
 enum {
 	/* Ranks of a job from which on peers have smaller shares, and one rail for both directions. */
 	RAIL_PLAN_MANY = 257,
+	RAIL_PLAN_FEW = 64,		/* to so many ranks, memory for speed between processes of a host */
 	RAIL_PLAN_EAGER_SQ = 128,	/* send requests of an eager lane */
 	RAIL_PLAN_GRANTS = 256,		/* bytes for the credit of all eager lanes of a peer */
 };

@@ -10,7 +10,7 @@
 
 /* memmove, in blocks: copy.c has the reason.  For messages of some KiB. */
 void rg_copy_blocks(void *to, const void *from, size_t bytes);
-/* The same to memory that another core has read. */
+/* The same to memory that another core has read, in the faster of two ways: copy_choice.h. */
 void rg_copy_to_other_core(void *to, const void *from, size_t bytes);
 
 /* The same; the lengths of one or two numbers are copied in place, as two words that may overlap. */

@@ -3,7 +3,7 @@
 # librg-cmdline is for programs.
 noinst_LTLIBRARIES += librg-util.la librg-cmdline.la
 librg_util_la_SOURCES = src/util/err.c src/util/err.h src/util/clock.c src/util/clock.h \
-	src/util/copy.c src/util/copy.h src/util/compiler.h src/util/host.c src/util/host.h \
+	src/util/copy.c src/util/copy.h src/util/copy_choice.c src/util/copy_choice.h src/util/compiler.h src/util/host.c src/util/host.h \
 	src/util/launcher.c src/util/launcher.h src/util/host_list.c src/util/host_list.h src/util/opt.c src/util/opt.h src/util/random.h src/util/text.c src/util/text.h \
 	src/util/told.c src/util/told.h \
 	src/util/units.c src/util/units.h src/stats/stats.c src/stats/stats.h \

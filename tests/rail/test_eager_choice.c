@@ -127,7 +127,7 @@ static void rows(struct world *w, uint64_t bytes, uint32_t length, int count)
 
 static void expect_choices(const struct world *w, const struct machine *m)
 {
-	for (int load = 0; load < EAGER_LOADS; load++) {
+	for (int load = 0; load < EAGER_CROSSING; load++) {
 		char text[EAGER_CLASSES + 1] = "";
 
 		for (int c = 0; c < EAGER_CLASSES; c++) {
@@ -216,21 +216,150 @@ static void first_messages(void **state)
 		}
 }
 
-/* The same where directions seem to cross, for longer; then they are offered. */
-static void first_crossing(void **state)
+/* ---- Messages that cross ------------------------------------------------------ */
+
+/* As `rows` of both directions: the leader's windows; what both ends' copies take together counts. */
+static double crossing_cost(const struct machine *m, bool eager, double bytes)
+{
+	return eager ? m->eager + bytes / m->ring_rate * 2 : m->offer_row + bytes / m->kernel_rate;
+}
+
+static bool cross(struct world *w, uint64_t bytes, uint32_t place)
+{
+	struct rail_eager_cell *cell = &w->choice.cell[EAGER_CROSSING][rail_eager_class(bytes)];
+	const bool eager = rail_eager_take_crossing(&w->choice, cell, place, (uint64_t)w->sent_ns);
+
+	w->done_ns += crossing_cost(w->machine, eager, (double)bytes) * (1 + w->noise * random_of(&w->dice));
+	if (w->bad && ++w->messages % w->bad == 0)
+		w->done_ns += 20e3;
+	w->sent_ns += 50;
+	return eager;
+}
+
+/* All of a window is sent at once, and the next one when it is done. */
+static void windows(struct world *w, uint64_t bytes, uint32_t length, int count)
+{
+	while (count--) {
+		w->done_ns = w->sent_ns;
+		for (uint32_t i = 0; i < length; i++)
+			cross(w, bytes, i);
+		w->sent_ns = w->done_ns + 500;
+	}
+}
+
+/* The same in which no row begins. */
+static void stream(struct world *w, uint64_t bytes, int count)
+{
+	for (w->done_ns = w->sent_ns; count--; w->sent_ns = w->done_ns)
+		cross(w, bytes, 5);
+}
+
+static void crossing_settled(const struct world *w, uint64_t bytes)
+{
+	const struct machine *m = w->machine;
+	const struct rail_eager_cell *cell = &w->choice.cell[EAGER_CROSSING][rail_eager_class(bytes)];
+	const double sent = crossing_cost(m, true, (double)bytes), offered = crossing_cost(m, false, (double)bytes);
+
+	assert_true(cell->settled);
+	assert_null(w->choice.crossing);
+	if (sent < .93 * offered)
+		assert_int_equal(cell->scheme, EAGER_SENT);
+	if (sent > .99 * offered)
+		assert_int_equal(cell->scheme, EAGER_OFFERED);
+	assert_true(rail_eager_cost(cell, EAGER_SENT) > .9 * sent);
+}
+
+static void each_crossing(void **state)
+{
+	static const uint32_t length[] = { 4, 16, 48, 64, 200 };
+	bool chosen[EAGER_SCHEMES] = { false };
+
+	(void)state;
+	for (int m = 0; m < MACHINES; m++)
+		for (uint64_t bytes = 16 * KIB; bytes <= EAGER_CHOICE_BYTES; bytes *= 2)
+			for (unsigned i = 0; i < 2 * sizeof(length) / sizeof(*length); i++) {
+				struct world w = world_make(&machines[m], i + 1);
+
+				if (i % 2) {
+					w.noise = .1;
+					w.bad = 41;
+				}
+				windows(&w, bytes, length[i / 2], (int)(12000 / length[i / 2]));
+				if (w.bad)
+					assert_true(w.choice.cell[EAGER_CROSSING][rail_eager_class(bytes)].settled);
+				else
+					crossing_settled(&w, bytes);
+				chosen[w.choice.cell[EAGER_CROSSING][rail_eager_class(bytes)].scheme] = true;
+				w = world_make(&machines[m], i + 1);
+				stream(&w, bytes, 30000);
+				crossing_settled(&w, bytes);
+			}
+	assert_true(chosen[EAGER_SENT] && chosen[EAGER_OFFERED]);
+}
+
+/* On a clock that does not advance offers stay. */
+static void crossing_tie(void **state)
 {
 	struct world w = world_make(&machines[0], 1);
-	struct rail_eager_cell *cell = &w.choice.cell[EAGER_IN_ROW][1];
+	struct rail_eager_cell *cell = &w.choice.cell[EAGER_CROSSING][1];
+
+	(void)state;
+	for (uint32_t i = 0; i < 8000; i++)
+		rail_eager_take_crossing(&w.choice, cell, i % 16, 5);
+	assert_true(cell->settled);
+	assert_int_equal(cell->scheme, EAGER_OFFERED);
+}
+
+/* The first ones are sent for longer than others; then they are offered before learning. */
+static void first_crossing(void **state)
+{
+	struct world w = world_make(&machines[2], 1);
 
 	(void)state;
 	for (int i = 0; i < 128; i++)
-		assert_true(rail_eager_take_crossed(cell));
-	for (int i = 0; i < 2000; i++)
-		assert_false(rail_eager_take_crossed(cell));
-	assert_false(cell->settled);
-	assert_false(rail_eager_take_crossed(&w.choice.cell[EAGER_IN_ROW][2]));
-	rail_eager_give(&w.choice.cell[EAGER_IN_ROW][0], EAGER_SENT, (const uint32_t[]){ 2, 1 });
-	assert_false(rail_eager_take_crossed(&w.choice.cell[EAGER_IN_ROW][0]));
+		assert_true(cross(&w, 32 * KIB, 0));
+	for (int i = 0; i < 192; i++)
+		assert_false(cross(&w, 32 * KIB, 0));
+	assert_false(w.choice.cell[EAGER_CROSSING][1].settled);
+	assert_false(cross(&w, 64 * KIB, 0));
+	rail_eager_give(&w.choice.cell[EAGER_CROSSING][0], EAGER_SENT, (const uint32_t[]){ 2, 1 });
+	assert_true(cross(&w, 16 * KIB, 0));
+}
+
+/* Messages that come between, again and again: offers stay. */
+static void crossing_lost(void **state)
+{
+	struct world w = world_make(&machines[2], 1);
+	struct rail_eager_cell *cell = &w.choice.cell[EAGER_CROSSING][0];
+
+	(void)state;
+	for (int i = 0; i < 20000 && !cell->settled; i++) {
+		cross(&w, 16 * KIB, 0);
+		if (i % 100 == 99)
+			rail_eager_uncross(&w.choice);
+	}
+	assert_true(cell->settled);
+	assert_int_equal(cell->scheme, EAGER_OFFERED);
+}
+
+/* An end does as the leader's last message of the class does, for some of its own. */
+static void obeys(void **state)
+{
+	struct rail_row row = { .place = 0 };
+	bool eager = false;
+
+	(void)state;
+	assert_false(rail_eager_obey(&row, 16 * KIB, &eager));
+	rail_row_told(&row, 9 * KIB, EAGER_SENT);
+	rail_row_told(&row, 20 * KIB, EAGER_OFFERED);
+	assert_false(rail_eager_obey(&row, 64 * KIB, &eager));
+	assert_true(rail_eager_obey(&row, 16 * KIB, &eager));
+	assert_true(eager);
+	assert_true(rail_eager_obey(&row, 32 * KIB, &eager));
+	assert_false(eager);
+	for (int i = 1; i < EAGER_LED; i++)
+		assert_true(rail_eager_obey(&row, 16 * KIB, &eager));
+	assert_false(rail_eager_obey(&row, 16 * KIB, &eager));
 }
 
 /* Samples of eager messages never end: offers stay. */
@@ -291,6 +420,14 @@ static void kinds_of_rows(void **state)
 		assert_false(rail_row_is_alone(&row));
 		assert_true(i < 32 || rail_row_is_crossed(&row));
 	}
+	/* Long windows cross as well, though their last messages hear nothing; those of one end end that. */
+	for (int i = 0; i < 1024; i++) {
+		rail_row_step(&row, i % 256 == 0 ? 256 : 0);
+		assert_true(rail_row_is_crossed(&row));
+	}
+	for (int i = 0; i < 512; i++)
+		rail_row_step(&row, i % 64 == 0);
+	assert_false(rail_row_is_crossed(&row));
 	for (int i = 0; i < 100; i++)
 		rail_row_step(&row, 1);
 	assert_true(rail_row_is_alone(&row));
@@ -337,6 +474,10 @@ int main(void)
 		cmocka_unit_test(without_reason),
 		cmocka_unit_test(first_messages),
 		cmocka_unit_test(first_crossing),
+		cmocka_unit_test(each_crossing),
+		cmocka_unit_test(crossing_tie),
+		cmocka_unit_test(crossing_lost),
+		cmocka_unit_test(obeys),
 		cmocka_unit_test(without_end),
 		cmocka_unit_test(offers_without_end),
 		cmocka_unit_test(kinds_of_rows),

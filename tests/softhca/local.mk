@@ -162,7 +162,7 @@ tests_fuzz_fuzz_wire_LDADD = libsofthca-core.la librg-util.la
 FUZZ_CC = clang -g -O1 -std=gnu11 -D_GNU_SOURCE -I. $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
 fuzz: config.h
 	@rm -rf fuzz.o && $(MKDIR_P) fuzz.o
-	@for f in $(filter %.c,$(libsofthca_core_la_SOURCES) $(librg_memwatch_la_SOURCES)) src/util/clock.c src/util/copy.c src/util/text.c src/util/units.c; do \
+	@for f in $(filter %.c,$(libsofthca_core_la_SOURCES) $(librg_memwatch_la_SOURCES)) src/util/clock.c src/util/copy.c src/util/copy_choice.c src/util/text.c src/util/units.c; do \
 		$(FUZZ_CC) -fsanitize=fuzzer-no-link,address,undefined -c $(srcdir)/$$f \
 			-o fuzz.o/`echo $$f | tr / _`.o || exit 1; \
 	done

@@ -1,4 +1,6 @@
-/* test_copy.c - copies of every kind of length, with the bytes next to them. */
+/*
+ * test_copy.c - copies of every kind of length, with the bytes next to them; the way that costs choose.
+ */
 #include "cmocka_all.h"
 
 #include <stdbool.h>
@@ -6,6 +8,7 @@
 #include <string.h>
 
 #include "util/copy.h"
+#include "util/copy_choice.h"
 
 enum { ROOM = 40000, MARGIN = 64, KEPT = 0xa5 };
 
@@ -64,12 +67,74 @@ static void test_short(void **state)
 	copies(copy_short);
 }
 
+/* Costs of 16 KiB, ns. */
+static const struct machine {
+	uint32_t blocks_ns, whole_ns;
+	enum rg_copy_way way;
+} machines[] = {
+	{ 560, 260, RG_COPY_WHOLE },
+	{ 900, 3600, RG_COPY_BLOCKS },
+	{ 1000, 960, RG_COPY_BLOCKS },		/* within the margin */
+	{ 1000, 940, RG_COPY_WHOLE },
+	{ 0, 0, RG_COPY_BLOCKS },		/* a clock that does not advance */
+};
+
+static void learn(struct rg_copy_cell *cell, const struct machine *m, unsigned disturbed, size_t bytes)
+{
+	unsigned n = 0;
+
+	memset(cell, 0, sizeof(*cell));
+	for (; !cell->settled; n++) {
+		const bool timed = rg_copy_next(cell);
+		uint64_t ns = (cell->way == RG_COPY_WHOLE ? m->whole_ns : m->blocks_ns) * bytes / RG_COPY_MOST;
+
+		assert_int_equal(timed, n >= RG_COPY_PASSED);
+		if (disturbed && n % disturbed == 0)
+			ns += 5000000000;
+		if (timed)
+			rg_copy_took(cell, bytes, ns);
+		else
+			assert_int_equal(cell->way, RG_COPY_BLOCKS);
+	}
+	assert_int_equal(n, RG_COPY_PASSED + RG_COPY_WAYS * RG_COPY_SAMPLES);
+}
+
+static void test_choice(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++)
+		for (unsigned disturbed = 0; disturbed < 8; disturbed += 3)
+			for (size_t bytes = RG_COPY_LEAST; bytes <= RG_COPY_MOST; bytes *= 2) {
+				struct rg_copy_cell cell;
+
+				learn(&cell, &machines[i], disturbed, bytes);
+				assert_int_equal(cell.way, machines[i].way);
+			}
+}
+
+static void test_class(void **state)
+{
+	const unsigned char *at = from;
+
+	(void)state;
+	assert_int_equal(rg_copy_class(at, at + 8192, 1024), 1);
+	assert_int_equal(rg_copy_class(at + 511, at, 2047), 1);
+	assert_int_equal(rg_copy_class(at + 512, at, 2047), 0);
+	assert_int_equal(rg_copy_class(at + 100, at + 612, 2048), 3);
+	assert_int_equal(rg_copy_class(at + 100, at + 613, 2048), 2);
+	assert_int_equal(rg_copy_class(at, at + 2048, 8184), 4);
+	assert_int_equal(rg_copy_class(at, at + 2048, RG_COPY_MOST), RG_COPY_CLASSES - 2);
+	assert_int_equal(rg_copy_class(at, at, RG_COPY_MOST), RG_COPY_CLASSES - 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_blocks),
 		cmocka_unit_test(test_to_other_core),
 		cmocka_unit_test(test_short),
+		cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_class),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,13 +127,13 @@ static int ring_long(struct rail_tx *tx, unsigned kind, const struct rail_header
 }
 
 /*
- * A message by choice, longer than a request carries inline: several requests before the record.
+ * A message by choice: where it is longer than a request carries inline, several requests before the record.
  * Processors copy, so writes appear in order.
  */
 static int ring_large(struct rail_tx *tx, const struct rail_header *header, const void *payload,
 		      size_t bytes)
 {
-	const uint32_t most = (uint32_t)tx->lane->ctx->eager_max, units = rail_ring_units(bytes);
+	const uint32_t most = tx->lane->qp.granted.inline_bytes, units = rail_ring_units(bytes);
 	struct ibv_send_wr wr[RING_REQUESTS];
 	struct ibv_sge sge[RING_REQUESTS];
 	uint64_t to;

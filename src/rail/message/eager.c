@@ -81,6 +81,21 @@ static void row_step(struct rail_peer *peer)
 	peer->heard = heard;
 }
 
+/* A message that crosses the peer's. */
+static bool is_sent_crossing(struct rail_peer *peer, struct rail_eager_cell *cell, uint64_t bytes)
+{
+	struct rail_ctx *ctx = peer->ctx;
+	bool eager;
+
+	if (!rndv_leads(peer) && rail_eager_obey(&peer->row, bytes, &eager))
+		return eager;
+	if (ctx->eager_sample.peer == peer)
+		rail_eager_forget(&ctx->eager_choice);
+	if (likely(cell->settled && !ctx->eager_choice.crossing))
+		return cell->scheme == EAGER_SENT;
+	return rail_eager_take_crossing(&ctx->eager_choice, cell, peer->row.place, rg_now_ns());
+}
+
 static struct rail_eager_step choose(struct rail_peer *peer, uint64_t bytes)
 {
 	struct rail_ctx *ctx = peer->ctx;
@@ -89,11 +104,10 @@ static struct rail_eager_step choose(struct rail_peer *peer, uint64_t bytes)
 
 	row_step(peer);
 	cell = rail_eager_cell(&ctx->eager_choice, bytes, &peer->row);
-	if (rail_row_is_crossed(&peer->row)) {
-		if (ctx->eager_sample.peer == peer)
-			rail_eager_forget(&ctx->eager_choice);
-		return (struct rail_eager_step){ .eager = rail_eager_take_crossed(cell) };
-	}
+	if (rail_row_is_crossed(&peer->row))
+		return (struct rail_eager_step){ .eager = is_sent_crossing(peer, cell, bytes) };
+	if (unlikely(ctx->eager_choice.crossing))
+		rail_eager_uncross(&ctx->eager_choice);
 	step = (struct rail_eager_step){ .eager = cell->scheme == EAGER_SENT };
 	if (likely(rail_eager_is_settled(&ctx->eager_choice, cell)))
 		return step;
@@ -250,6 +264,8 @@ void rail_record_arrived(struct rail_rx *rx, unsigned kind, const struct rail_re
 		return;
 	switch (kind) {
 	case RECORD_EAGER:
+		if (unlikely(bytes > peer->ctx->eager_max))
+			rail_row_told(&peer->row, bytes, EAGER_SENT);
 		rail_message_arrived(rx, record, payload, bytes);
 		break;
 	case RECORD_KEYS:

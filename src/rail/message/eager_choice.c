@@ -8,22 +8,29 @@ static const struct {
 	uint8_t change;			/* messages after a change of schemes, which leaves other caches */
 	uint8_t visit;			/* samples before the other scheme's turn */
 	uint8_t samples;		/* per scheme, for the decision */
+	/* After so many samples the best one decides if it is so much below the other's, percent. */
+	uint8_t drop, drop_percent;
 } plan[EAGER_LOADS] = {
-	[EAGER_ALONE] = { .seen = 72, .change = 1, .visit = 3, .samples = EAGER_SAMPLES },
-	[EAGER_IN_ROW] = { .seen = 1024, .change = 64, .visit = 3, .samples = EAGER_SAMPLES },
+	[EAGER_ALONE] = { .seen = 72, .change = 1, .visit = 3, .samples = EAGER_SAMPLES,
+			  .drop = 6, .drop_percent = 150 },
+	[EAGER_IN_ROW] = { .seen = 1024, .change = 64, .visit = 3, .samples = EAGER_SAMPLES,
+			   .drop = 6, .drop_percent = 150 },
+	/* Samples of the last are means of many messages. */
+	[EAGER_CROSSING] = { .seen = 256, .change = 64, .visit = 1, .samples = 6,
+			     .drop = 3, .drop_percent = 130 },
 };
 
 enum {
 	SENT_CLASSES = 2,		/* at first: to 32 KiB; new memory need not be registered */
 	ALONE_SENT = 32,		/* so many alone; the next ones are offered before learning */
-	CROSSED_SENT = 128,		/* messages of a load, after which those that cross are offered */
+	CROSSED_SENT = 128,		/* so many that cross; the next ones are offered before learning */
+	CROSSED_BATCH = 128,		/* messages of a sample of crossing ones, at least */
+	CROSSED_STREAM = 1024,		/* ... without the begin of a row */
 	ROW_LEAST = 8, ROW_LONG = 256,
 	BATCH_LONG = 128,		/* messages of a sample in a long row, perhaps an endless one */
 	LOST_MOST = 8,			/* samples in sequence after which eager messages are not measured */
 	LOST_OFFERS_MOST = 64,		/* ... offers, such as of rows to several peers that alternate */
 	LATE_MOST = 256,		/* messages after which the end of a sample is lost */
-	/* After so many samples the best one decides if it is so much above the other's, percent. */
-	DROP_SAMPLES = 6, DROP_PERCENT = 150,
 };
 
 void rail_eager_choice_init(struct rail_eager_choice *choice)
@@ -83,8 +90,9 @@ void rail_eager_give(struct rail_eager_cell *cell, unsigned scheme, const uint32
 }
 
 /* The samples of both are as many. */
-static void compare(struct rail_eager_cell *cell, unsigned samples)
+static void compare(struct rail_eager_cell *cell, int load)
 {
+	const unsigned samples = plan[load].samples, drop = plan[load].drop, percent = plan[load].drop_percent;
 	const unsigned n = cell->samples[EAGER_OFFERED];
 	const uint32_t offered = cell->sample_ns[EAGER_OFFERED][0];
 	const uint32_t sent = cell->sample_ns[EAGER_SENT][0];
@@ -93,9 +101,9 @@ static void compare(struct rail_eager_cell *cell, unsigned samples)
 		settle(cell, is_faster(rail_eager_cost(cell, EAGER_SENT),
 				       rail_eager_cost(cell, EAGER_OFFERED), 100 + EAGER_MARGIN) ?
 			     EAGER_SENT : EAGER_OFFERED);
-	else if (n >= DROP_SAMPLES && is_faster(offered, sent, DROP_PERCENT))
+	else if (n >= drop && is_faster(offered, sent, percent))
 		settle(cell, EAGER_OFFERED);
-	else if (n >= DROP_SAMPLES && is_faster(sent, offered, DROP_PERCENT))
+	else if (n >= drop && is_faster(sent, offered, percent))
 		settle(cell, EAGER_SENT);
 }
 
@@ -128,7 +136,7 @@ void rail_eager_ended(struct rail_eager_choice *choice, uint64_t now_ns)
 	cell->scheme = (uint8_t)!cell->scheme;
 	cell->passed = 0;
 	if (cell->samples[EAGER_SENT] == cell->samples[EAGER_OFFERED])
-		compare(cell, plan[load].samples);
+		compare(cell, load);
 }
 
 /*
@@ -205,11 +213,71 @@ struct rail_eager_step rail_eager_take(struct rail_eager_choice *choice,
 	return step;
 }
 
-/* Two that alternate rows seem to cross as well, until there are many. */
-bool rail_eager_take_crossed(struct rail_eager_cell *cell)
+/* ---- Messages that cross -------------------------------------------------- */
+
+void rail_eager_uncross(struct rail_eager_choice *choice)
 {
-	if (cell->settled || cell->seen >= CROSSED_SENT)
+	struct rail_eager_cell *cell = choice->crossing;
+
+	choice->crossing = NULL;
+	if (cell && ++cell->lost == LOST_OFFERS_MOST)
+		settle(cell, EAGER_OFFERED);
+}
+
+/* The sample ends, and the other scheme's turn begins. */
+static void crossing_ended(struct rail_eager_choice *choice, struct rail_eager_cell *cell, uint64_t now_ns)
+{
+	choice->crossing = NULL;
+	cell->lost = 0;
+	sample_add(cell, (now_ns - cell->begun_ns) / cell->crossed);
+	cell->scheme = (uint8_t)!cell->scheme;
+	cell->passed = 0;
+	if (cell->samples[EAGER_SENT] == cell->samples[EAGER_OFFERED])
+		compare(cell, EAGER_CROSSING);
+}
+
+/* Is it before learning?  Two that alternate rows seem to cross as well, until there are many. */
+static bool is_early(struct rail_eager_cell *cell)
+{
+	if (cell->seen >= plan[EAGER_CROSSING].seen)
 		return false;
-	cell->seen++;
+	if (cell->seen++ == CROSSED_SENT)
+		cell->scheme = EAGER_OFFERED;
+	return true;
+}
+
+/* Messages since the change of schemes, or of the sample: do they end where a row begins? */
+static bool is_edge(uint32_t messages, uint32_t least, uint32_t row)
+{
+	return messages >= least && (!row || messages >= least + CROSSED_STREAM);
+}
+
+bool rail_eager_take_crossing(struct rail_eager_choice *choice, struct rail_eager_cell *cell, uint32_t row,
+			      uint64_t now_ns)
+{
+	if (choice->crossing && choice->crossing != cell)
+		rail_eager_uncross(choice);
+	if (cell->settled || is_early(cell))
+		return cell->scheme == EAGER_SENT;
+	if (choice->crossing && is_edge(cell->crossed, CROSSED_BATCH, row))
+		crossing_ended(choice, cell, now_ns);
+	if (!choice->crossing && !cell->settled && is_edge(cell->passed, plan[EAGER_CROSSING].change, row)) {
+		choice->crossing = cell;
+		cell->begun_ns = now_ns;
+		cell->crossed = 0;
+	}
+	cell->passed += !choice->crossing;
+	cell->crossed++;
 	return cell->scheme == EAGER_SENT;
+}
+
+bool rail_eager_obey(struct rail_row *row, uint64_t bytes, bool *eager)
+{
+	const unsigned c = rail_eager_class(bytes);
+
+	if (!row->obeys[c])
+		return false;
+	row->obeys[c]--;
+	*eager = row->told[c] == EAGER_SENT;
+	return true;
 }

@@ -11,11 +11,16 @@
  *
  * A row is a sequence of messages to one peer without any message from it.  A sample of a row is all
  * of it, if it is as long as the one before, or a batch of a long one; a message alone is no sample if
- * another follows before it has ended.  Where messages of both directions cross they are offered: both
- * processors copy all the time, and one copy by the kernel is less than two.  The first messages of up to
+ * another follows before it has ended.  The first messages of up to
  * 32 KiB are sent in any case, since new memory need not be registered, which costs several copies.
  * Learning begins after some more, when the receiver has found how it moves offers (scheme.h).  Of two
  * schemes within EAGER_MARGIN percent offers stay.
+ *
+ * Crossing.  Where messages of both directions cross, each processor copies for both, and an end that
+ * changes its scheme alone moves work to the other one.  So the end with the lower index leads: the other
+ * one does as the leader's messages of the class do, if there are any, and the leader measures what
+ * both cost together.  A sample is the time from the begin of a row to that of a later one, by the
+ * messages between.
  *
  * Pure: no clock, no verbs.  A process has one table; its caller serializes.
  */
@@ -37,6 +42,7 @@ enum {
 enum {
 	EAGER_ALONE,
 	EAGER_IN_ROW,
+	EAGER_CROSSING,
 	EAGER_LOADS,
 };
 
@@ -47,6 +53,8 @@ enum {
 	EAGER_ROW_FROM = 2,		/* place in a row from which on a message is not alone */
 	/* So many messages to a peer tell what the next are: many in rows, many that cross others. */
 	EAGER_ROW_SENT = 32, EAGER_ROW_MANY = 8,
+	EAGER_ROW_CROSSES = 8,		/* a long window is sent before the peer's comes */
+	EAGER_LED = 255,		/* messages to a leader after its last one, which tells their scheme */
 };
 
 /* Bytes of the largest message that is chosen for. */
@@ -58,10 +66,13 @@ struct rail_eager_cell {
 	uint8_t scheme;			/* now */
 	bool settled, given;
 	uint32_t given_ns[EAGER_SCHEMES];	/* by rail_eager_give; 0: none */
-	uint8_t passed;			/* messages of this scheme before its samples */
+	uint16_t passed;		/* messages of this scheme before its samples */
 	uint8_t lost;			/* samples without an end, one after the other */
 	uint16_t seen;			/* messages before learning, to a limit */
 	uint32_t row, row_before;	/* place of the last message; of the last one of the row before */
+	/* Crossing: the sample under way, 0: none, and its messages so far. */
+	uint64_t begun_ns;
+	uint32_t crossed;
 };
 
 struct rail_eager_choice {
@@ -71,6 +82,7 @@ struct rail_eager_choice {
 	uint64_t begun_ns;
 	uint16_t batch, sent;		/* messages of it, and those that have been begun */
 	uint16_t late;			/* messages since its last */
+	struct rail_eager_cell *crossing;	/* whose sample is under way; NULL: none */
 };
 
 /* The fate of a message. */
@@ -84,8 +96,11 @@ struct rail_row {
 	uint32_t place;			/* of the last one in its row, from 0 on */
 	uint8_t sent, followed;		/* messages to the peer; of these in rows */
 	uint16_t heard;			/* messages from it meanwhile */
-	bool streams, crosses;		/* those before: many in rows; many from the peer */
+	bool streams;			/* those before: many in rows */
+	uint8_t crosses;		/* many from the peer: so many times EAGER_ROW_SENT are left of that */
 	uint8_t peer_place;		/* enum rail_place */
+	/* By class: the scheme of the peer's last message, if it leads; messages to it that still obey. */
+	uint8_t told[EAGER_CLASSES], obeys[EAGER_CLASSES];
 };
 
 /* Another message, and how many have come from the peer since the one before. */
@@ -97,7 +112,10 @@ static inline void rail_row_step(struct rail_row *row, uint64_t heard)
 	if (++row->sent < EAGER_ROW_SENT)
 		return;
 	row->streams = row->followed >= EAGER_ROW_MANY;
-	row->crosses = row->heard >= EAGER_ROW_MANY;
+	if (row->streams && row->heard >= EAGER_ROW_MANY)
+		row->crosses = EAGER_ROW_CROSSES;
+	else
+		row->crosses -= row->crosses > 0;
 	row->sent = row->followed = 0;
 	row->heard = 0;
 }
@@ -105,6 +123,18 @@ static inline void rail_row_step(struct rail_row *row, uint64_t heard)
 static inline bool rail_row_is_crossed(const struct rail_row *row)
 {
 	return row->streams && row->crosses;
+}
+
+static inline unsigned rail_eager_class(uint64_t bytes)
+{
+	return bytes <= (uint64_t)16 << 10 ? 0 : bytes <= (uint64_t)32 << 10 ? 1 : 2;
+}
+
+/* A message of the peer, which leads; so many bytes may go either way. */
+static inline void rail_row_told(struct rail_row *row, uint64_t bytes, int scheme)
+{
+	row->told[rail_eager_class(bytes)] = (uint8_t)scheme;
+	row->obeys[rail_eager_class(bytes)] = EAGER_LED;
 }
 
 static inline bool rail_row_is_alone(const struct rail_row *row)
@@ -117,11 +147,10 @@ void rail_eager_choice_init(struct rail_eager_choice *choice);
 static inline struct rail_eager_cell *rail_eager_cell(struct rail_eager_choice *choice,
 						      uint64_t bytes, const struct rail_row *row)
 {
-	const unsigned c = bytes <= (uint64_t)16 << 10 ? 0 : bytes <= (uint64_t)32 << 10 ? 1 : 2;
+	const unsigned load = rail_row_is_crossed(row) ? EAGER_CROSSING :
+			      rail_row_is_alone(row) ? EAGER_ALONE : EAGER_IN_ROW;
 
-	const unsigned load = rail_row_is_alone(row) ? EAGER_ALONE : EAGER_IN_ROW;
-
-	return &choice->cell[row->peer_place * EAGER_LOADS + load][c];
+	return &choice->cell[row->peer_place * EAGER_LOADS + load][rail_eager_class(bytes)];
 }
 
 /* Is there nothing to learn from a message of that cell, nor any sample under way? */
@@ -134,11 +163,16 @@ static inline bool rail_eager_is_settled(const struct rail_eager_choice *choice,
 /* The next message, of this cell and at this place in its row, is sent at now_ns. */
 struct rail_eager_step rail_eager_take(struct rail_eager_choice *choice,
 				       struct rail_eager_cell *cell, uint32_t row, uint64_t now_ns);
-/* The same of a message that crosses others: it is no sample.  True: it goes eagerly. */
-bool rail_eager_take_crossed(struct rail_eager_cell *cell);
+/* The same of a message that crosses others.  True: it goes eagerly. */
+bool rail_eager_take_crossing(struct rail_eager_choice *choice, struct rail_eager_cell *cell, uint32_t row,
+			      uint64_t now_ns);
+/* A message to a peer that leads.  True: *eager is what its own last one of the class tells. */
+bool rail_eager_obey(struct rail_row *row, uint64_t bytes, bool *eager);
+/* Another message comes between those of the sample of crossing ones, which is lost. */
+void rail_eager_uncross(struct rail_eager_choice *choice);
 /* All messages of the sample have their bytes in place. */
 void rail_eager_ended(struct rail_eager_choice *choice, uint64_t now_ns);
-/* The sample under way is lost. */
+/* The sample under way is lost, of messages that do not cross. */
 void rail_eager_forget(struct rail_eager_choice *choice);
 
 /*

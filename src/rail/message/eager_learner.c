@@ -7,7 +7,10 @@
 
 static const char *const names[EAGER_SCHEMES] = { [EAGER_OFFERED] = "offer", [EAGER_SENT] = "eager" };
 
-static const char *const loads[EAGER_LOADS] = { [EAGER_ALONE] = "alone", [EAGER_IN_ROW] = "row" };
+static const char *const loads[EAGER_LOADS] = {
+	[EAGER_ALONE] = "alone", [EAGER_IN_ROW] = "row",
+	[EAGER_CROSSING] = "crossing",
+};
 
 static void eager_get(const struct rail_ctx *ctx, const struct rail_cell_at *at, struct rail_learned *out)
 {

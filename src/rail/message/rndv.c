@@ -325,6 +325,7 @@ void rail_rndv_peer_failed(struct rail_peer *peer)
 	struct op *op;
 
 	rail_scheme_forget(&peer->ctx->schemes);
+	rail_eager_uncross(&peer->ctx->eager_choice);
 	if (peer->ctx->eager_sample.peer == peer)
 		rail_eager_forget(&peer->ctx->eager_choice);
 	while ((op = queue_pop(&peer->accepting)))

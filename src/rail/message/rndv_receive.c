@@ -107,6 +107,8 @@ void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, cons
 		kept->keys = rx->keys;
 	}
 	rx->keys.handle = 0;
+	if (record->word <= peer->eager_most && record->word > ctx->eager_max && rts->rndv_flags & RNDV_CHOICE)
+		rail_row_told(&peer->row, record->word, EAGER_OFFERED);
 	ctx->cfg.on_message(ctx->cfg.user, &msg);
 }
 

@@ -141,6 +141,21 @@ static uint32_t lane_eager_bytes(const struct rail_ctx *ctx)
 	return (uint32_t)ctx->eager_max + sizeof(struct rail_slot);
 }
 
+/*
+ * Bytes that a request of an eager lane carries inline.  Hardware pays for it in every request's size; a
+ * software HCA copies anyway, and the longest messages that may go eagerly by choice are one copy then.
+ */
+static uint32_t lane_inline_bytes(const struct rail_lane *lane)
+{
+	const struct rail_ctx *ctx = lane->ctx;
+	const uint32_t eager = lane_eager_bytes(ctx);
+
+	if (ctx->adapter[ctx->rail[lane->rail].adapter].kind != VRB_SOFTHCA)
+		return 256;
+	return lane->peer->copies && ctx->plan_ranks <= RAIL_PLAN_FEW && eager < EAGER_CHOICE_BYTES ?
+		(uint32_t)EAGER_CHOICE_BYTES : eager;
+}
+
 /* The receives of a lane: a bulk lane's are landings; of an eager one its slots, if it does not poll. */
 static uint32_t lane_receives(const struct rail_lane *lane, bool bulk)
 {
@@ -151,17 +166,12 @@ static uint32_t lane_receives(const struct rail_lane *lane, bool bulk)
 static void lane_limits(const struct rail_lane *lane, bool bulk, const struct ibv_srq *srq,
 			struct vrb_qp_limits *want)
 {
-	const struct rail_ctx *ctx = lane->ctx;
-	const struct vrb_adapter *adapter = &ctx->adapter[ctx->rail[lane->rail].adapter];
-
 	*want = (struct vrb_qp_limits){
 		.send_wr = lane->sq_depth + 1,
 		.recv_wr = srq ? 0 : lane_receives(lane, bulk) + 1,
 		.send_sge = 2,
 		.recv_sge = 1,
-		/* A software HCA copies anyway; hardware pays for it in every request's size. */
-		.inline_bytes = bulk ? 0 : adapter->kind == VRB_SOFTHCA ? lane_eager_bytes(ctx) :
-					   256,
+		.inline_bytes = bulk ? 0 : lane_inline_bytes(lane),
 	};
 }
 
