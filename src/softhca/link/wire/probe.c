@@ -339,7 +339,7 @@ static int greeting_arrives(const struct softhca_probe *p, struct end *e)
 	if (!greeting_read(e->in, &g) || g.job != p->job)
 		return -EPROTO;
 	verdict = verdict_of(p, e, &through);
-	rc = verdict == VERDICT_HERE ? hca_socket_interface(e->fd, p->list[e->net].name) : 0;
+	rc = verdict == VERDICT_HERE ? hca_socket_interface(e->fd, p->list[e->net].index) : 0;
 	if (!rc)
 		rc = greet(p, e, verdict, through);
 	if (rc)
@@ -479,7 +479,7 @@ HCA_EXPORT void softhca_probe_call(struct softhca_probe *p, unsigned from, const
 	hca_address_port_set(&there, to->port);
 	rc = hca_rtnetlink_route(&p->list[from].gid, &to->gid, p->list[from].index);
 	if (!rc)
-		rc = hca_socket_connect(&there, &here, p->list[from].name, &fd);
+		rc = hca_socket_connect(&there, &here, p->list[from].index, &fd);
 	if (rc && rc != -EINPROGRESS) {
 		result->code = (uint8_t)code_of(&(struct end){ .stage = STAGE_CONNECT }, rc);
 		return;
