@@ -518,6 +518,26 @@ static int listen_at(struct softhca_probe *p, struct softhca_net *n, unsigned i,
 	return 0;
 }
 
+/* An address whose ports other programs have is left out, but for the last. */
+static int listen_at_all(struct softhca_probe *p, struct softhca_net *list, uint16_t first, uint16_t last)
+{
+	unsigned listening = 0;
+	int rc, busy = 0;
+
+	for (unsigned i = 0; i < p->count; i++) {
+		if (list[i].why != SOFTHCA_NET_USABLE)
+			continue;
+		rc = listen_at(p, &list[i], i, first, last);
+		if (rc && rc != -EADDRINUSE)
+			return rc;
+		if (rc)
+			list[i].why = SOFTHCA_NET_BUSY;
+		busy = rc ? rc : busy;
+		listening += !rc;
+	}
+	return listening ? 0 : busy;
+}
+
 HCA_EXPORT int softhca_probe_open(struct softhca_probe **out, struct softhca_net *list, unsigned count,
 		       uint64_t job)
 {
@@ -536,9 +556,8 @@ HCA_EXPORT int softhca_probe_open(struct softhca_probe **out, struct softhca_net
 	for (unsigned i = 0; i < p->count; i++)
 		p->listener[i] = -1;
 	rc = hca_netif_host(p->host);
-	for (unsigned i = 0; !rc && i < p->count; i++)
-		if (list[i].why == SOFTHCA_NET_USABLE)
-			rc = listen_at(p, &list[i], i, first, last);
+	if (!rc)
+		rc = listen_at_all(p, list, first, last);
 	if (rc)
 		softhca_probe_close(p);
 	else
