@@ -243,6 +243,7 @@ enum softhca_net_why {
 	SOFTHCA_NET_DUMMY,	/* sends nothing */
 	SOFTHCA_NET_MEMBER,	/* of a bond or a bridge, which has the traffic */
 	SOFTHCA_NET_PUBLIC,	/* a public IPv4 address: only if it is named */
+	SOFTHCA_NET_BUSY,	/* all ports of SOFTHCA_PORTS have other listeners (softhca_probe_open) */
 };
 
 /* An address that a port could have.  Text is NUL-terminated; "": unknown. */
@@ -310,7 +311,10 @@ struct softhca_probed {
 };
 struct softhca_probe;
 
-/* Sets `port` of each address that it listens at.  0 or -errno; softhca_last_error(). */
+/*
+ * Sets `port` of each address that it listens at, and `why` where no port is free.  0 or -errno, also if
+ * none is free at all; softhca_last_error().
+ */
 int softhca_probe_open(struct softhca_probe **p, struct softhca_net *list, unsigned count,
 		       uint64_t job);
 /*

@@ -14,6 +14,7 @@
 #include "util/clock.h"
 
 #define SECOND_NS 1000000000u
+#define CLOSED_NS 1000000u
 
 uint64_t rg_now_ns(void)
 {
@@ -105,7 +106,12 @@ int rg_wait_either(int fd, int other, uint64_t most_ns)
 	struct pollfd p[] = { { .fd = fd, .events = POLLIN }, { .fd = other, .events = POLLIN } };
 	struct timespec t = span(most_ns);
 
-	return ppoll(p, 2, most_ns == UINT64_MAX ? NULL : &t, NULL) < 0 ? -1 : 0;
+	if (ppoll(p, 2, most_ns == UINT64_MAX ? NULL : &t, NULL) < 0)
+		return -1;
+	/* The program has closed one: no wait would last. */
+	if ((p[0].revents | p[1].revents) & POLLNVAL)
+		rg_sleep_ns(most_ns < CLOSED_NS ? most_ns : CLOSED_NS);
+	return 0;
 }
 
 #ifdef __SANITIZE_ADDRESS__

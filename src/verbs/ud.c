@@ -121,7 +121,7 @@ static int reach_lost(int reach, const char **why)
 		*why = "a port on the way is DOWN, or packets are lost";
 		return -ENETUNREACH;
 	case SOFTHCA_LEFT:
-		*why = "its process has closed its rails";
+		*why = "its process has closed its rails, or ended";
 		return -ESHUTDOWN;
 	case SOFTHCA_DEAD:
 		*why = "its process has ended";
@@ -129,6 +129,25 @@ static int reach_lost(int reach, const char **why)
 	default:
 		return 0;
 	}
+}
+
+int vrb_qp_lost(struct vrb_adapter *adapter, const struct vrb_port *port, const struct vrb_qp *qp,
+		const char **why)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_ah *ah;
+	int rc;
+
+	if (port->kind != VRB_SOFTHCA || !qp->qp ||
+	    ibv_query_qp(qp->qp, &attr, IBV_QP_AV | IBV_QP_DEST_QPN, &init))
+		return 0;
+	ah = ibv_create_ah(adapter->pd, &attr.ah_attr);
+	if (!ah)
+		return 0;
+	rc = reach_lost(softhca_query_reach(ah, attr.dest_qp_num), why);
+	ibv_destroy_ah(ah);
+	return rc;
 }
 
 int vrb_ud_lost(struct vrb_adapter *adapter, const struct vrb_port *port,

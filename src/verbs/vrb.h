@@ -447,6 +447,9 @@ int vrb_ud_way(struct vrb_adapter *adapter, const struct vrb_port *port,
  */
 int vrb_ud_lost(struct vrb_adapter *adapter, const struct vrb_port *port,
 		const struct vrb_ud_address *theirs, const char **why);
+/* The same of the peer of a connected queue pair.  0: no sign of it, or no software HCA. */
+int vrb_qp_lost(struct vrb_adapter *adapter, const struct vrb_port *port, const struct vrb_qp *qp,
+		const char **why);
 /* 0 or -errno, silent: a datagram may be lost anyway.  Buffers are registered, and stay. */
 int vrb_ud_send(struct vrb_ud *ud, struct ibv_ah *ah, uint32_t qpn, uint64_t wr_id,
 		const void *at, uint32_t bytes, uint32_t lkey);

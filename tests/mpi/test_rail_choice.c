@@ -560,6 +560,25 @@ static void test_many(void **state)
 	       "no rail: eth8 10.0.8.1 (all hosts): 8 rails are in use\n");
 }
 
+static enum softhca_probe_code narrow_router(unsigned a, const struct softhca_net *from, unsigned b,
+					      const struct softhca_net *to)
+{
+	if (same_subnet(from, to) || strcmp(from->name, to->name) != 0)
+		return within_subnets(a, from, b, to);
+	return strcmp(from->name, "eth1") ? SOFTHCA_PROBE_PASSED : SOFTHCA_PROBE_MTU;
+}
+
+/* Subnets that routers join, one of them with a smaller MTU. */
+static void test_routers(void **state)
+{
+	hosts_make(3);
+	add_all("eth0", "10.1.%.1", 24, 1000);
+	add_all("eth1", "10.2.%.1", 24, 1000);
+	expect(narrow_router, "net=10.1.1.1",
+	       "no rail: eth1 10.2.1.1 (all hosts): packets of the full MTU (1500 bytes) do not pass to or "
+	       "from node1\n");
+}
+
 static void test_nothing(void **state)
 {
 	hosts_make(2);
@@ -628,7 +647,7 @@ int main(void)
 		cmocka_unit_test(test_mtu),
 		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_routers), cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_full_tables),
 	};
 

@@ -474,6 +474,29 @@ static void act_descriptors(const char *value)
 	must(!system("echo descriptors of a child: limit $(ulimit -n)"), "system");
 }
 
+static void act_fate(const char *value)
+{
+	struct ibv_ah_attr path = { .is_global = 1, .port_num = 1,
+				    .grh = { .dgid = end.other.gid, .hop_limit = 64 } };
+	struct ibv_ah *ah = ibv_create_ah(end.mr->pd, &path);
+
+	(void)value;
+	must(ah, "fate");
+	printf("fate: %s\n", reach_of(ah));
+	ibv_destroy_ah(ah);
+}
+
+/* All descriptors that the program has not opened, as programs do that become daemons. */
+static void act_shut(const char *value)
+{
+	int fd;
+
+	(void)value;
+	for (fd = STDERR_FILENO + 1; fd < 4096; fd++)
+		close(fd);
+	printf("shut: done\n");
+}
+
 /* ---- Actions ------------------------------------------------------------- */
 
 static const struct action {
@@ -487,7 +510,7 @@ static const struct action {
 	{ "rest", true, act_rest }, { "tell", true, act_tell }, { "event", true, act_event },
 	{ "repeat", true, act_repeat }, { "arrive", false, act_arrive },
 	{ "clear", false, act_clear }, { "idle", true, act_idle }, { "descriptors", false, act_descriptors },
-	{ "reach", true, act_reach },
+	{ "reach", true, act_reach }, { "fate", false, act_fate }, { "shut", false, act_shut },
 };
 
 static const struct action *action_of(const char *name)

@@ -5,7 +5,8 @@
 #
 #	faults.sh		all cases, as make check-net runs it
 #	faults.sh CASE		one, with the output of its programs where it fails; CASE6: over IPv6
-cases='served stopped killed cable far_cable for_ever vanished interface unreliable firewall reject secret rails mtu path_mtu
+cases='served stopped killed shut cable far_cable for_ever vanished interface renamed address unreliable firewall forgotten reject
+	secret rails mtu path_mtu
 	path_mtu_read path_mtu_for_ever datagrams ports jobs users descriptors killed6 cable6 unreliable6 firewall6 reject6 path_mtu6
 	datagrams6'
 build=$PWD
@@ -170,7 +171,7 @@ case_stopped() {
 
 case_killed() {
 	hosts 2 1
-	pair write 8 rest go post 8 post 8 done -- tell ready rest never
+	pair write 8 fate rest go post 8 post 8 done fate -- tell ready rest never
 	begin 1 d c connect tell ready2 rest never
 	begin 0 c d connect write 8 event catastrophic
 	until_file ready
@@ -182,23 +183,47 @@ case_killed() {
 	signal KILL 1 b
 	signal KILL 1 d
 	end_of a
+	shows a "^fate: reached"
 	shows a "^done: transport retry counter exceeded"
+	shows a "^fate: dead"
 	end_of c
 	shows c "^event: .*catastrophic"
 	silent a
 	silent c
 }
 
+# A program that closes descriptors which it has not opened, at work (a) and idle (c).
+case_shut() {
+	hosts 2 1
+	pair write 8 shut post 8 done -- event catastrophic
+	begin 1 d c connect write 8 tell written event catastrophic
+	begin 0 c d connect rest written shut rest never
+	for end in a b d; do
+		end_of $end
+	done
+	shows a "^done: \(transport retry counter exceeded\|Work Request Flushed Error\)"
+	for turn in $(seq 100); do
+		[ ! -s "$work/c.err" ] || break
+		sleep 0.1
+	done
+	for side in a c; do
+		says $side "rail 1, eth0: this program has closed the descriptor of the connection to host $second"
+	done
+	silent b
+	silent d
+}
+
 # ---- Cables and interfaces ----------------------------------------------------
 
 # breaks COMMAND...: it breaks a connection that has worked; requests end
 breaks() {
-	pair write 8 tell works rest broken post 8 post 8 done -- rest never
+	pair write 8 tell works rest broken post 8 post 8 done fate -- rest never
 	until_file works
 	"$@"
 	tell broken
 	end_of a
 	shows a "^done: transport retry counter exceeded"
+	! grep -q "^fate: dead" "$work/a.out" || fail "a process counts as ended"
 }
 
 case_cable() {
@@ -260,6 +285,37 @@ case_interface() {
 	on 0 ip link set eth0 up
 	end_of c
 	shows c "^event: port active"
+}
+
+# Its name changes before connections are made, and under one whose peer is stopped.
+case_renamed() {
+	hosts 2 1
+	begin 1 b a rest go connect tell ready rest flooded flooded
+	begin 0 a b tell open rest go connect write 8 rest stopped flood 64 tell flooded
+	until_file open
+	for host in 0 1; do
+		on $host sh -ec 'ip link set eth0 down; ip link set eth0 name lan0; ip link set lan0 up'
+	done
+	tell go
+	until_file ready
+	signal STOP 1 b
+	tell stopped
+	sleep 12
+	[ ! -e "$RG_MEET/flooded" ] || fail "requests to a stopped process end"
+	signal CONT 1 b
+	for end in a b; do
+		end_of $end
+		expect "$end: exit code $rc" [ $rc -eq 0 ]
+		silent $end
+	done
+	shows a "^flood: success"
+	shows b "^flooded\|^check: right"
+}
+
+case_address() {
+	hosts 2 1
+	breaks on 0 ip address del $first/24 dev eth0
+	says a "rail 1, eth0: host $second has not answered for [0-9]* s (the interface has lost its address here"
 }
 
 # Messages arrive again once the cable is back, whichever end calls and has lost the connection.
@@ -336,6 +392,13 @@ differs() {
 	shows a "^write: transport retry counter exceeded"
 	says a "$2"
 	shows b "^write: transport retry counter exceeded"
+}
+
+# It drops packets of established connections, and answers new ones.
+case_forgotten() {
+	hosts 2 1
+	breaks firewall 1 "tcp flags & syn == 0 drop"
+	says a "rail 1, eth0: host $second answers, but packets of this connection .*a firewall has forgotten it"
 }
 
 case_secret() {

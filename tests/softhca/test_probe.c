@@ -311,12 +311,33 @@ static void test_ports(void **state)
 	unsetenv("SOFTHCA_PORTS");
 }
 
+/* Another program has the ports of one address alone. */
+static void test_busy(void **state)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(18999) };
+	const unsigned rail0 = net_of(1, "rail0");
+	int fd;
+
+	close_both(state);
+	enter(1);
+	memcpy(&at.sin_addr, host[1].list[rail0].gid.raw + 12, sizeof(at.sin_addr));
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bind(fd, (const struct sockaddr *)(const void *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	setenv("SOFTHCA_PORTS", "18999", 1);
+	open_both(state);
+	unsetenv("SOFTHCA_PORTS");
+	assert_int_equal(host[1].list[rail0].why, SOFTHCA_NET_BUSY);
+	expect_call(0, "rail1", SOFTHCA_PROBE_PASSED);
+	close(fd);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(test_##name, open_both, close_both)
 	const struct CMUnitTest tests[] = {
 		CASE(passes), CASE(mtus), CASE(other_job), CASE(other_host), CASE(no_route), CASE(nobody),
-		CASE(silence), CASE(garbage), CASE(crowd), CASE(ports),
+		CASE(silence), CASE(garbage), CASE(crowd), CASE(ports), CASE(busy),
 	};
 
 	if (enter_namespace() || hosts_make()) {

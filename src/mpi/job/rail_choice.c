@@ -364,6 +364,24 @@ static unsigned rest_match(const struct choice *c, const struct choice_probes *p
 	return best;
 }
 
+/* Has one of a host's answered an earlier host's, and not passed full packets? */
+static bool rest_is_narrow(const struct choice *c, const struct choice_probes *probes,
+			   const uint8_t *chosen, unsigned host)
+{
+	for (unsigned s = 0; s < c->steps; s++) {
+		unsigned ahead = choice_peer(c, host, s);
+		unsigned before = (unsigned)((host + c->hosts - (1u << s)) % c->hosts);
+
+		for (unsigned i = 0; i < CHOICE_REST && c->rest[host][i] != CHOICE_NONE; i++)
+			if ((ahead < host && probes[host].rest[s][i][chosen[ahead]].code ==
+						     SOFTHCA_PROBE_MTU) ||
+			    (before < host && probes[before].rest[s][chosen[before]][i].code ==
+						      SOFTHCA_PROBE_MTU))
+				return true;
+	}
+	return false;
+}
+
 /* A column from host 0's rest[i] on, if each host has a match; `chosen` is its memory. */
 static void rest_follow(struct choice *c, const struct choice_probes *probes, unsigned i,
 			uint8_t *chosen)
@@ -376,6 +394,8 @@ static void rest_follow(struct choice *c, const struct choice_probes *probes, un
 		match = rest_match(c, probes, chosen, h);
 		if (match == CHOICE_NONE) {
 			c->left[0][c->rest[0][i]].host = h;
+			if (rest_is_narrow(c, probes, chosen, h))
+				c->left[0][c->rest[0][i]].probed.code = SOFTHCA_PROBE_MTU;
 			return;
 		}
 		chosen[h] = (uint8_t)match;

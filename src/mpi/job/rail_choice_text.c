@@ -292,6 +292,9 @@ static void add_why(const struct choice *c, unsigned host, unsigned i, char line
 		rg_text_add(line, LINE_BYTES, "%s has the same address", c->host[left->host].name);
 	else if (left->why == CHOICE_ALONE && left->host == host)
 		rg_text_add(line, LINE_BYTES, "not all hosts have an interface that reaches it");
+	else if (left->why == CHOICE_ALONE && left->probed.code == SOFTHCA_PROBE_MTU)
+		rg_text_add(line, LINE_BYTES, "packets of the full MTU (%u bytes) do not pass to or from %s",
+			    n->mtu, c->host[left->host].name);
 	else if (left->why == CHOICE_ALONE)
 		rg_text_add(line, LINE_BYTES, "%s has no interface that reaches it",
 			    c->host[left->host].name);

@@ -34,6 +34,15 @@ static void wanted_came(struct rail_ctx *ctx)
 		ctx->cq_wanted--;
 }
 
+/* Its datagrams or, on a wire, the connection itself. */
+static int why_lost(const struct rail_lane *lane, const char **why)
+{
+	const struct rail *rail = &lane->ctx->rail[lane->rail];
+	const int known = rail_on_demand_why(lane->peer, why);
+
+	return known ? known : vrb_qp_lost(&lane->ctx->adapter[rail->adapter], rail->port, &lane->qp, why);
+}
+
 static void completion_failed(struct rail_lane *lane, const struct ibv_wc *wc)
 {
 	struct rail_peer *peer = lane->peer;
@@ -52,7 +61,7 @@ static void completion_failed(struct rail_lane *lane, const struct ibv_wc *wc)
 		return;
 	/* The software HCA flushes the requests of a connection whose other end has died. */
 	if (wc->status == IBV_WC_RETRY_EXC_ERR || wc->status == IBV_WC_WR_FLUSH_ERR)
-		known = rail_on_demand_why(peer, &why);
+		known = why_lost(lane, &why);
 	if (rail->down_ns) {
 		known = -ENETUNREACH;
 		why = "the port here is DOWN";

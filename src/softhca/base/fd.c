@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -59,6 +61,18 @@ int hca_fd_raise(int fd)
 		return fd;
 	close(fd);
 	return high;
+}
+
+const char *hca_fd_error(int error, char *text, size_t size)
+{
+	struct rlimit limit;
+
+	if (error == EMFILE && !getrlimit(RLIMIT_NOFILE, &limit))
+		snprintf(text, size, "this process has no descriptor left (RLIMIT_NOFILE is %llu; "
+			 "accepted: more, ulimit -Hn)", (unsigned long long)limit.rlim_max);
+	else
+		snprintf(text, size, "%s", strerror(error));
+	return text;
 }
 
 /*

@@ -9,6 +9,8 @@
 #ifndef HCA_FD_H
 #define HCA_FD_H
 
+#include <stddef.h>
+
 /*
  * Around calls that make descriptors: the limit is raised, also for a program that has used up its
  * own.  One thread at a time is between the two; errno is kept.
@@ -20,6 +22,8 @@ void hca_fd_end(void);
  * hard limit is too low, or fd < 0: fd.
  */
 int hca_fd_raise(int fd);
+/* The text of an error; where no descriptor is left it has the limit. */
+const char *hca_fd_error(int error, char *text, size_t size);
 /* In a child of fork: another thread of the parent may have been between begin and end. */
 void hca_fd_after_fork(void);
 

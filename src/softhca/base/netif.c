@@ -244,13 +244,23 @@ static int is_present(void *arg, const struct hca_netif_address *a)
 	return a->index == n->index && memcmp(&a->gid, &n->gid, sizeof(a->gid)) == 0;
 }
 
-bool hca_netif_is_up(const struct hca_netif *n)
+const char *hca_netif_trouble(const struct hca_netif *n)
 {
 	struct hca_netif its = *n;
 	char name[IFNAMSIZ];
 
-	return if_indextoname(n->index, name) && flags_are_up(flags_of(name)) &&
-	       hca_netif_each_address(is_present, &its) > 0;
+	if (!if_indextoname(n->index, name))
+		return "the interface has gone here";
+	if (!flags_are_up(flags_of(name)))
+		return "the interface is down here";
+	if (hca_netif_each_address(is_present, &its) <= 0)
+		return "the interface has lost its address here";
+	return NULL;
+}
+
+bool hca_netif_is_up(const struct hca_netif *n)
+{
+	return !hca_netif_trouble(n);
 }
 
 /* ---- Finding ------------------------------------------------------------- */

@@ -372,6 +372,7 @@ HCA_EXPORT const char *softhca_net_why(enum softhca_net_why why)
 		[SOFTHCA_NET_DUMMY] = "sends nothing",
 		[SOFTHCA_NET_MEMBER] = "a member of a bond or bridge",
 		[SOFTHCA_NET_PUBLIC] = "a public address",
+		[SOFTHCA_NET_BUSY] = "other programs listen on all ports of SOFTHCA_PORTS",
 	};
 
 	return (unsigned)why < sizeof(words) / sizeof(*words) ? words[why] : "?";

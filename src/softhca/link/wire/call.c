@@ -13,6 +13,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "softhca/base/fd.h"
 #include "softhca/link/wire/meet_state.h"
 
 enum {
@@ -173,13 +174,14 @@ static void attempt_end(struct hca_meet *m, struct attempt *a, enum outcome outc
 static void attempt_fail(struct hca_meet *m, struct attempt *a, int error)
 {
 	struct hca_call *call = a->call;
+	char text[128];
 
 	if (error == ECONNREFUSED || error == ECONNRESET || error == EPIPE) {
 		call->answered = true;
 		attempt_end(m, a, error == ECONNREFUSED ? CLOSED : ENDED);
 		return;
 	}
-	call_fail(call, a->port, error == EACCES ? EPERM : error, strerror(error));
+	call_fail(call, a->port, error == EACCES ? EPERM : error, hca_fd_error(error, text, sizeof(text)));
 	attempt_free(m, a);
 }
 
@@ -257,12 +259,11 @@ static int attempt_connect(struct hca_meet *m, struct attempt *a)
 {
 	const struct hca_call *call = a->call;
 	const struct hca_rail *rail = &m->rail[call->h.rail];
-	const bool bound = *rail->interface && !call->to_this_host;
 	struct sockaddr_storage to = call->to;
 	int rc, watched;
 
 	hca_address_port_set(&to, a->port);
-	rc = hca_socket_connect(&to, &rail->local, bound ? rail->interface : NULL, &a->watch.fd);
+	rc = hca_socket_connect(&to, &rail->local, call->to_this_host ? 0 : rail->index, &a->watch.fd);
 	if (rc && rc != -EINPROGRESS)
 		return rc;
 	watched = hca_watch_add(m->epoll, &a->watch, EPOLLOUT);

@@ -6,6 +6,7 @@
  * itself, until the queue pair is connected.  A stream that has carried messages is never replaced:
  * its loss is the loss of the peer.
  */
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 #include <netinet/in.h>
@@ -346,17 +347,42 @@ static void begin_anew(struct hca_wire_qp *w)
 {
 	close_stream(w, w->calls ? HCA_WIRE_CALLING : HCA_WIRE_EXPECTING);
 	w->sequence = w->acked = w->expected = 0;
-	w->discards = w->broken = false;
+	w->discards = false;
+	w->broken = 0;
 	w->deadline_ns = rg_now_ns();
 	if (w->calls)
 		pause_calls(w);
 	end_lost(w);
 }
 
+/* A program closes descriptors that it has not opened: the number may be another file's by now. */
+static bool is_taken(int error)
+{
+	return error == -EBADF || error == -ENOTSOCK;
+}
+
+static void say_taken(struct hca_wire_qp *w)
+{
+	const union ibv_gid *host = &w->qp->attr.ah_attr.grh.dgid;
+	char text[INET6_ADDRSTRLEN];
+
+	hca_wire_say(w->wire, w->qp->attr.port_num - 1u, host, HCA_WIRE_TAKEN,
+		     "this program has closed the descriptor of the connection to host %s "
+		     "(accepted: it closes those that it has opened)",
+		     hca_gid_format(host, text, sizeof(text)));
+}
+
 void hca_wire_lost(struct hca_wire_qp *w, int error)
 {
 	struct hca_qp *qp = w->qp;
 
+	if (w->broken && error != -EPROTO)
+		error = w->broken;	/* the first one; later reads find the end */
+	if (is_taken(error)) {
+		say_taken(w);
+		hca_stream_forget(&w->stream);
+	}
+	w->ended = !error || error == -ECONNRESET || error == -EPIPE;
 	if (w->state == HCA_WIRE_GREETING) {	/* parked too long, or of an earlier life */
 		close_stream(w, HCA_WIRE_CALLING);
 		pause_calls(w);
@@ -374,6 +400,35 @@ void hca_wire_lost(struct hca_wire_qp *w, int error)
 		qp->fabric->upcalls->lost(qp);
 	else
 		end_lost(w);
+}
+
+void hca_wire_lose_all(struct hca_wire *wire)
+{
+	struct hca_wire_qp *w, *next;
+
+	for (w = wire->all; w; w = next) {
+		struct hca_qp *qp = w->qp;
+
+		next = w->next;
+		hca_lock(&qp->lock);
+		if (w->state == HCA_WIRE_OPEN || w->state == HCA_WIRE_GREETING)
+			hca_wire_lost(w, -EBADF);
+		hca_unlock(&qp->lock);
+	}
+}
+
+bool hca_wire_has_ended(struct hca_wire *wire, uint32_t port, const union ibv_gid *gid, uint32_t qpn)
+{
+	struct hca_wire_qp *w;
+	bool ended = false;
+
+	hca_lock(&wire->fabric->life);
+	for (w = wire->all; w && !ended; w = w->next)
+		ended = w->ended && w->qp->reliable && w->qp->attr.port_num == port &&
+			w->qp->attr.dest_qp_num == qpn &&
+			memcmp(&w->qp->attr.ah_attr.grh.dgid, gid, sizeof(*gid)) == 0;
+	hca_unlock(&wire->fabric->life);
+	return ended;
 }
 
 void hca_wire_left(struct hca_wire_qp *w)
@@ -459,7 +514,7 @@ static uint64_t look_at(struct hca_wire_qp *w, uint64_t now, bool at_life)
 		return w->refused_one ? now + TIMER_NS : UINT64_MAX;
 	case HCA_WIRE_OPEN:
 		if (at_life && hca_wire_is_silent(w, now))
-			hca_wire_lost(w, 0);
+			hca_wire_lost(w, -ETIMEDOUT);
 		return now + ALIVE_NS;
 	default:
 		return UINT64_MAX;

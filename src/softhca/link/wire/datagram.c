@@ -252,8 +252,11 @@ void hca_wire_peer_serve(struct hca_wire_peer *p)
 		say_breach(p);
 	if (n > 0)
 		hca_wire_watch_again(wire, s->fd, p);
-	else if (n != -EAGAIN)
+	else if (n != -EAGAIN) {
+		if (n == -EBADF || n == -ENOTSOCK)
+			hca_stream_forget(s);
 		hca_wire_peer_remove(p);
+	}
 	else
 		hca_stream_flush(s);
 	hca_unlock(&wire->peers.lock);

@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "softhca/base/fd.h"
 #include "softhca/link/wire/meet_state.h"
 
 enum {
@@ -101,11 +102,11 @@ static int incoming_bind(int fd, const struct hca_rail *rail)
 	struct sockaddr_storage peer;
 	socklen_t bytes = sizeof(peer);
 
-	if (!*rail->interface)
+	if (!rail->index)
 		return 0;
 	if (getpeername(fd, (struct sockaddr *)(void *)&peer, &bytes))
 		return -errno;
-	return hca_address_is_local(&peer) ? 0 : hca_socket_interface(fd, rail->interface);
+	return hca_address_is_local(&peer) ? 0 : hca_socket_interface(fd, rail->index);
 }
 
 static void incoming_make(struct hca_meet *m, const struct hca_rail *rail, int fd)
@@ -128,6 +129,22 @@ static void incoming_make(struct hca_meet *m, const struct hca_rail *rail, int f
 	hca_incoming_serve(m, &in->watch);
 }
 
+/* The connection stays in the listener's queue.  One line: its other end sees a process that is silent. */
+static void incoming_lacks(struct hca_meet *m, const struct hca_rail *rail, int error)
+{
+	char text[128];
+
+	if (m->incoming) {
+		incoming_drop(m, m->incoming);
+		return;
+	}
+	listeners_pause(m, rg_now_ns() + PAUSE_NS);
+	if (!m->lacks)
+		hca_say("%s: a connection that another process opens waits: %s", rail->interface,
+			hca_fd_error(error, text, sizeof(text)));
+	m->lacks = true;
+}
+
 void hca_incoming_accept(struct hca_meet *m, struct hca_rail *rail)
 {
 	int fd;
@@ -139,10 +156,8 @@ void hca_incoming_accept(struct hca_meet *m, struct hca_rail *rail)
 		incoming_make(m, rail, fd);
 	else if (fd != -EMFILE && fd != -ENFILE && fd != -ENOBUFS && fd != -ENOMEM)
 		return;			/* it has gone already */
-	else if (m->incoming)
-		incoming_drop(m, m->incoming);
 	else
-		listeners_pause(m, rg_now_ns() + PAUSE_NS);
+		incoming_lacks(m, rail, -fd);
 }
 
 /* ---- Messages ------------------------------ */

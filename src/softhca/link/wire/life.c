@@ -10,11 +10,13 @@
  * lost as well, and the next ones may be due after many seconds.
  */
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "softhca/base/gid.h"
@@ -30,6 +32,7 @@
 #define QUIET_NS 60000000000ull		/* between equal lines */
 #define MSEC_NS 1000000ull
 #define SEC_NS 1000000000ull
+enum { SHORT_BYTES = 512 };	/* payload of a packet that every path passes */
 
 uint64_t hca_wire_patience_ns(const struct hca_qp *qp)
 {
@@ -125,13 +128,33 @@ void hca_wire_say_unconnected(struct hca_wire_qp *w)
 
 static void say_silent(struct hca_wire_qp *w, uint64_t silence_ns)
 {
+	const char *here = hca_netif_trouble(netif_of(w));
 	char host[INET6_ADDRSTRLEN];
 
 	hca_wire_say(w->wire, rail_of(w), host_of(w), HCA_WIRE_SILENT,
 		     "host %s has not answered for %u s (%s)",
 		     hca_gid_format(host_of(w), host, sizeof(host)), (unsigned)(silence_ns / SEC_NS),
-		     hca_netif_is_up(netif_of(w)) ? "its interface, a cable, a firewall, or the host"
-						  : "the interface is down here");
+		     here ? here : "its interface, a cable, a firewall, or the host");
+}
+
+/* Have packets left that no path is too narrow for, and no others? */
+static bool all_are_short(const struct hca_wire_qp *w, const struct tcp_info *info)
+{
+	int queued = 0, unsent = 0;
+
+	if (ioctl(w->stream.fd, SIOCOUTQ, &queued) || ioctl(w->stream.fd, SIOCOUTQNSD, &unsent))
+		return false;
+	return (uint64_t)(queued - unsent) <= (uint64_t)SHORT_BYTES * info->tcpi_unacked;
+}
+
+static void say_forgotten(struct hca_wire_qp *w, uint64_t silence_ns)
+{
+	char host[INET6_ADDRSTRLEN];
+
+	hca_wire_say(w->wire, rail_of(w), host_of(w), HCA_WIRE_FORGOTTEN,
+		     "host %s answers, but packets of this connection have not reached it for %u s: "
+		     "a firewall has forgotten it (accepted: one that lets established connections pass)",
+		     hca_gid_format(host_of(w), host, sizeof(host)), (unsigned)(silence_ns / SEC_NS));
 }
 
 static void say_too_long(struct hca_wire_qp *w, uint64_t silence_ns)
@@ -140,7 +163,8 @@ static void say_too_long(struct hca_wire_qp *w, uint64_t silence_ns)
 
 	hca_wire_say(w->wire, rail_of(w), host_of(w), HCA_WIRE_TOO_LONG,
 		     "host %s answers, but long packets have not reached it for %u s: the path does "
-		     "not pass the MTU of %u (accepted: at both ends the smallest MTU of the path)",
+		     "not pass the MTU of %u, or a firewall has forgotten this connection (accepted: "
+		     "at both ends the smallest MTU of the path)",
 		     hca_gid_format(host_of(w), host, sizeof(host)), (unsigned)(silence_ns / SEC_NS),
 		     netif_of(w)->mtu);
 }
@@ -171,8 +195,9 @@ static void ask(struct hca_wire_qp *w, uint64_t now_ns)
 	hca_address_scope_set(&to, &local->address);
 	hca_address_port_set(&to, w->wire->port_first);
 	rc = hca_socket_connect(&to, &local->address,
-				hca_address_is_local(&to) ? NULL : local->name, &w->life.ask_fd);
-	w->life.asked_ns = now_ns;
+				hca_address_is_local(&to) ? 0 : local->index, &w->life.ask_fd);
+	/* Without a descriptor there is no question, which the next look asks. */
+	w->life.asked_ns = rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -ENOBUFS ? 0 : now_ns;
 	if (rc == -ECONNREFUSED)
 		w->life.alive_ns = now_ns;
 }
@@ -260,11 +285,16 @@ static bool judge(struct hca_wire_qp *w, const struct tcp_info *info, bool lossy
 		ask(w, now_ns);
 	else if (is_answered(w))
 		life->alive_ns = now_ns;
+	if (!life->asked_ns)
+		return false;
 	if (life->alive_ns >= life->asked_ns) {
 		ask_no_more(w);
 		if (!lossy || !hear(w, info) || !overdue)
 			return false;
-		say_too_long(w, silence_ns);
+		if (all_are_short(w, info))
+			say_forgotten(w, silence_ns);
+		else
+			say_too_long(w, silence_ns);
 		return true;
 	}
 	if (now_ns - life->asked_ns < QUESTION_NS)

@@ -170,6 +170,11 @@ static void serve_events(struct hca_wire *wire, bool direct)
 	struct epoll_event e[EVENTS];
 	int i, n = epoll_wait(wire->epoll, e, EVENTS, 0);
 
+	if (unlikely(n < 0) && (errno == EBADF || errno == EINVAL) && wire->epoll >= 0) {
+		hca_socket_forget(wire->epoll);
+		wire->epoll = -1;
+		hca_wire_lose_all(wire);
+	}
 	for (i = 0; i < n; i++)
 		serve_event(wire, &e[i], direct);
 }

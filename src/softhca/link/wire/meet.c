@@ -84,6 +84,7 @@ static void meet_configure(struct hca_meet *m, const struct hca_meet_config *c)
 		if (c->interface && c->interface[i])
 			snprintf(m->rail[i].interface, sizeof(m->rail[i].interface), "%s",
 				 c->interface[i]);
+		m->rail[i].index = *m->rail[i].interface ? if_nametoindex(m->rail[i].interface) : 0;
 	}
 	m->incoming_end = &m->incoming;
 	m->next_ns = UINT64_MAX;

@@ -17,7 +17,8 @@ struct hca_call;
 
 struct hca_rail {
 	struct sockaddr_storage local;
-	char interface[IFNAMSIZ];	/* "": as routed */
+	char interface[IFNAMSIZ];	/* its name at the begin; "": as routed */
+	unsigned index;			/* its number; 0: none */
 	struct hca_watch listener;
 };
 
@@ -35,6 +36,7 @@ struct hca_meet {
 	uint16_t port;
 	uint64_t next_ns;
 	uint64_t listen_again_ns;	/* the listeners pause; 0: they do not */
+	bool lacks;			/* people know that descriptors are lacking */
 
 	/* Connections of others that have proven nothing; the oldest first, by time of arrival. */
 	struct hca_incoming *incoming, **incoming_end;

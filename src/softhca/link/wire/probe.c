@@ -339,7 +339,7 @@ static int greeting_arrives(const struct softhca_probe *p, struct end *e)
 	if (!greeting_read(e->in, &g) || g.job != p->job)
 		return -EPROTO;
 	verdict = verdict_of(p, e, &through);
-	rc = verdict == VERDICT_HERE ? hca_socket_interface(e->fd, p->list[e->net].name) : 0;
+	rc = verdict == VERDICT_HERE ? hca_socket_interface(e->fd, p->list[e->net].index) : 0;
 	if (!rc)
 		rc = greet(p, e, verdict, through);
 	if (rc)
@@ -479,7 +479,7 @@ HCA_EXPORT void softhca_probe_call(struct softhca_probe *p, unsigned from, const
 	hca_address_port_set(&there, to->port);
 	rc = hca_rtnetlink_route(&p->list[from].gid, &to->gid, p->list[from].index);
 	if (!rc)
-		rc = hca_socket_connect(&there, &here, p->list[from].name, &fd);
+		rc = hca_socket_connect(&there, &here, p->list[from].index, &fd);
 	if (rc && rc != -EINPROGRESS) {
 		result->code = (uint8_t)code_of(&(struct end){ .stage = STAGE_CONNECT }, rc);
 		return;
@@ -518,6 +518,26 @@ static int listen_at(struct softhca_probe *p, struct softhca_net *n, unsigned i,
 	return 0;
 }
 
+/* An address whose ports other programs have is left out, but for the last. */
+static int listen_at_all(struct softhca_probe *p, struct softhca_net *list, uint16_t first, uint16_t last)
+{
+	unsigned listening = 0;
+	int rc, busy = 0;
+
+	for (unsigned i = 0; i < p->count; i++) {
+		if (list[i].why != SOFTHCA_NET_USABLE)
+			continue;
+		rc = listen_at(p, &list[i], i, first, last);
+		if (rc && rc != -EADDRINUSE)
+			return rc;
+		if (rc)
+			list[i].why = SOFTHCA_NET_BUSY;
+		busy = rc ? rc : busy;
+		listening += !rc;
+	}
+	return listening ? 0 : busy;
+}
+
 HCA_EXPORT int softhca_probe_open(struct softhca_probe **out, struct softhca_net *list, unsigned count,
 		       uint64_t job)
 {
@@ -536,9 +556,8 @@ HCA_EXPORT int softhca_probe_open(struct softhca_probe **out, struct softhca_net
 	for (unsigned i = 0; i < p->count; i++)
 		p->listener[i] = -1;
 	rc = hca_netif_host(p->host);
-	for (unsigned i = 0; !rc && i < p->count; i++)
-		if (list[i].why == SOFTHCA_NET_USABLE)
-			rc = listen_at(p, &list[i], i, first, last);
+	if (!rc)
+		rc = listen_at_all(p, list, first, last);
 	if (rc)
 		softhca_probe_close(p);
 	else

@@ -143,7 +143,7 @@ void hca_wire_send_current(struct hca_wire_qp *w)
 	if (!w->current || !hca_stream_has_room(&w->stream, 0))
 		return;
 	if (!put_part(w)) {
-		w->broken = true;	/* the program has withdrawn the memory of a request */
+		w->broken = -EFAULT;	/* the program has withdrawn the memory of a request */
 		return;
 	}
 	if (w->current_done == w->current_bytes)

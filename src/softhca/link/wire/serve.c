@@ -146,8 +146,8 @@ void hca_wire_push(struct hca_wire_qp *w)
 		hca_wire_owe(w);
 	else if (rc == -EAGAIN || (!rc && !w->owes_ack))
 		owe_no_pass(w);		/* epoll reports room in the kernel */
-	if (rc && rc != -EAGAIN)
-		w->broken = true;
+	if (rc && rc != -EAGAIN && !w->broken)
+		w->broken = rc;
 	if (!w->broken)
 		return;
 	w->stream.ended = true;		/* the peer may have said why: its bytes are read first */

@@ -122,10 +122,15 @@ static int socket_own(int fd)
 	return fd;
 }
 
-void hca_socket_close(int fd)
+void hca_socket_forget(int fd)
 {
 	if (fd < DESCRIPTORS)
 		atomic_fetch_and(&own[fd / WORD], ~(UINT64_C(1) << fd % WORD));
+}
+
+void hca_socket_close(int fd)
+{
+	hca_socket_forget(fd);
 	close(fd);
 }
 
@@ -217,21 +222,32 @@ int hca_socket_accept(int listener)
 	return fd;
 }
 
-int hca_socket_interface(int fd, const char *interface)
+/* Before Linux 5.1 by the name that the interface has now. */
+static int bind_by_name(int fd, unsigned interface)
 {
-	char bound[IFNAMSIZ] = "";
+	char name[IFNAMSIZ];
+
+	if (!if_indextoname(interface, name))
+		return -1;
+	return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, (socklen_t)strlen(name));
+}
+
+int hca_socket_interface(int fd, unsigned interface)
+{
+	int bound = 0, rc;
 	socklen_t bytes = sizeof(bound);
 
-	if (!getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, bound, &bytes) &&
-	    strncmp(bound, interface, sizeof(bound)) == 0)
+	if (!getsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &bound, &bytes) && (unsigned)bound == interface)
 		return 0;
-	if (!setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface, (socklen_t)strlen(interface)))
-		return 0;
-	return errno == EPERM || errno == ENOPROTOOPT ? 0 : -errno;
+	bound = (int)interface;
+	rc = setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &bound, sizeof(bound));
+	if (rc && errno == ENOPROTOOPT)
+		rc = bind_by_name(fd, interface);
+	return !rc || errno == EPERM || errno == ENOPROTOOPT ? 0 : -errno;
 }
 
 int hca_socket_connect(const struct sockaddr_storage *to, const struct sockaddr_storage *local,
-		       const char *interface, int *fd)
+		       unsigned interface, int *fd)
 {
 	struct sockaddr_storage from = *local;
 	int rc, s = socket_make(to->ss_family);

@@ -25,11 +25,11 @@ bool hca_address_is_local(const struct sockaddr_storage *a);
 int hca_socket_listen(const struct sockaddr_storage *local, uint16_t port);
 int hca_socket_accept(int listener);
 /*
- * Begin to connect, from the address `local` (its port is ignored) and over this interface; NULL:
+ * Begin to connect, from the address `local` (its port is ignored) and over this interface; 0:
  * as routed.  *fd; 0: connected, -EINPROGRESS: it becomes writable; else -errno and no *fd.
  */
 int hca_socket_connect(const struct sockaddr_storage *to, const struct sockaddr_storage *local,
-		       const char *interface, int *fd);
+		       unsigned interface, int *fd);
 /* Take over a descriptor: the same at a number from 1024 on, if the limit allows it. */
 int hca_socket_raise(int fd);
 /*
@@ -47,9 +47,14 @@ void hca_socket_bound_unsent(int fd, uint64_t ns);
  * other threads of its parent were doing.
  */
 void hca_socket_close(int fd);
+/* The program has closed it: its number is another file's, perhaps. */
+void hca_socket_forget(int fd);
 void hca_sockets_close_in_child(void);
-/* Send and receive over this interface alone: 0 or -errno.  Kernels before 5.7 refuse: 0, too. */
-int hca_socket_interface(int fd, const char *interface);
+/*
+ * Send and receive over the interface of this number alone: 0 or -errno.  Its name may change.
+ * Kernels before 5.7 refuse: 0, too.
+ */
+int hca_socket_interface(int fd, unsigned interface);
 
 /* Read up to *have == most bytes: the count, 0: none now; -errno, at the end -ECONNRESET. */
 ssize_t hca_socket_fill(int fd, unsigned char *to, size_t most, size_t *have);

@@ -42,6 +42,13 @@ void hca_stream_close(struct hca_stream *s)
 	*s = (struct hca_stream){ .fd = -1 };
 }
 
+void hca_stream_forget(struct hca_stream *s)
+{
+	if (s->fd >= 0)
+		hca_socket_forget(s->fd);
+	s->fd = -1;
+}
+
 /* ---- Pieces -------------------------------------------------------------- */
 
 unsigned hca_pieces_cut(const struct iovec *piece, unsigned count, size_t skip, size_t bytes,

@@ -54,6 +54,8 @@ struct hca_stream {
 int hca_stream_open(struct hca_stream *s, int fd);
 /* Close the socket, with what waits; may be called again. */
 void hca_stream_close(struct hca_stream *s);
+/* The descriptor is closed, and perhaps another file's: it stays as it is. */
+void hca_stream_forget(struct hca_stream *s);
 
 /* ---- Output -------------------------------------------------------------- */
 

@@ -81,7 +81,7 @@ struct hca_wire_qp {
 	bool unwatched;			/* on wire->unwatched: not in the epoll set; under active_lock */
 	struct hca_wire_qp *next_unwatched, **unwatched_at;
 	uint32_t told;			/* events of the epoll set that passes did not need */
-	bool broken;			/* the stream cannot go on: the next pass ends it */
+	int broken;			/* the stream cannot go on, for this -errno: the next pass ends it */
 	uint32_t idle;			/* passes without a byte, in a row */
 	uint64_t again_ns;		/* time of the next call; 0: one is in progress */
 	uint64_t pause_ns;		/* before it */
@@ -96,6 +96,7 @@ struct hca_wire_qp {
 	uint32_t sequence;		/* the next request's */
 	const struct ibv_send_wr *current;	/* a request that leaves in several frames; or NULL */
 	uint32_t current_bytes, current_done, current_sequence;
+	bool ended;			/* the other end has ended the stream, without a farewell */
 	bool refused_one;		/* the engine waits for hca_link_upcalls.resume */
 	uint32_t rnr_timer;		/* of the last RNR answer */
 
@@ -147,7 +148,10 @@ struct hca_wire_peers {
 };
 
 /* Lines for people: one of a kind about a host on a rail, until it has been quiet for a while. */
-enum hca_wire_line { HCA_WIRE_UNCONNECTED, HCA_WIRE_SILENT, HCA_WIRE_TOO_LONG, HCA_WIRE_BREACH };
+enum hca_wire_line {
+	HCA_WIRE_UNCONNECTED, HCA_WIRE_SILENT, HCA_WIRE_TOO_LONG, HCA_WIRE_BREACH, HCA_WIRE_TAKEN,
+	HCA_WIRE_FORGOTTEN
+};
 enum { HCA_WIRE_LINES = 64 };
 
 struct hca_wire_said {
@@ -286,8 +290,14 @@ void hca_wire_qp_free(struct hca_qp *qp);
 int hca_wire_call(struct hca_wire *wire, unsigned rail, struct hca_hello *h, void *token);
 /* The first frame has come: requests may leave. */
 void hca_wire_greeted(struct hca_wire_qp *w);
-/* The stream has ended without a farewell: the peer's process is gone. */
+/*
+ * The stream has ended without a farewell: 0, by the other end, whose process is gone; else -errno.
+ */
 void hca_wire_lost(struct hca_wire_qp *w, int error);
+/* The program has closed descriptors that are not its own: all streams are lost. */
+void hca_wire_lose_all(struct hca_wire *wire);
+/* Has the process of this queue pair number ended, as the stream of one that was connected to it tells? */
+bool hca_wire_has_ended(struct hca_wire *wire, uint32_t port, const union ibv_gid *gid, uint32_t qpn);
 /* The peer's queue pair has stopped. */
 void hca_wire_left(struct hca_wire_qp *w);
 void hca_wire_look(struct hca_wire *wire, uint64_t now_ns);
