@@ -210,11 +210,67 @@ static void test_polled(void **state)
 					 polled_body, (void *)cases[i].polled, 0), 0);
 }
 
+/* ---- Credit by SEND --------------------------------------------------------- */
+
+enum { ROUNDS = 4000, PROBES = 60 };	/* a probe of an idle lane: one a second */
+
+static int arrived;
+
+static void count_message(void *user, const struct rail_message *msg)
+{
+	(void)user;
+	(void)msg;
+	arrived++;
+}
+
+static void send_empty(struct job *job)
+{
+	const struct rail_way way = { .policy = RAIL_SINGLE, .threshold = 8192, .eager = 8192 };
+	const struct rail_header header = { { 1, 2 } };
+	struct rail_buf buf = { .addr = NULL, .kind = RAIL_MEM_HOST };
+	struct rail_op op = { .done = job_count_done };
+	const int before = job_seen.done, rc = rail_send(job->peer[!job->rank], &way, &header, &buf, 0, &op);
+
+	CHECK(rc >= 0);
+	while (!rc && job_seen.done == before)
+		job_progress(job);
+}
+
+/* Answers carry credit: ROUNDS of them leave no grants. */
+static void credit_body(struct job *job)
+{
+	const struct rail_lane *lane;
+
+	job->rail.on_message = count_message;
+	job_connect(job);
+	lane = job->peer[!job->rank]->rx[0].lane;
+	CHECK(!job->peer[!job->rank]->polled);
+	for (int round = 1; round <= ROUNDS; round++) {
+		if (job->rank == 0)
+			send_empty(job);
+		while (arrived < round)
+			job_progress(job);
+		if (job->rank == 1)
+			send_empty(job);
+	}
+	CHECK(lane->sq_posted < ROUNDS + PROBES);
+	job_barrier(job);
+	job_close(job);
+}
+
+static void test_credit(void **state)
+{
+	(void)state;
+	assert_int_equal(job_run(&(struct job_config){ .soft = "rate=20GB/s,latency=1us" }, credit_body,
+				 NULL, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_large), cmocka_unit_test(test_count),
 		cmocka_unit_test(test_srqs), cmocka_unit_test(test_polled),
+		cmocka_unit_test(test_credit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,6 +50,7 @@ struct rail_tx {
 	bool tell;			/* the next record is LONG_TELL */
 	uint64_t key;			/* key of the trailing marks */
 	uint32_t their_lane;		/* SEND: the lane's number at the receiver */
+	struct rail_rx *reverse;	/* of the same role: by SEND, records carry its credit */
 	struct rail_op_queue waiting;
 	struct ibv_send_wr wr[2];	/* payload, record */
 	struct ibv_sge sge[3];
@@ -63,7 +64,8 @@ struct rail_tx {
 struct rail_rx {
 	struct rail_lane *lane;
 	uint64_t seq;			/* number of the next record, from 1 */
-	uint32_t granted;		/* slots given back */
+	uint32_t granted;		/* slots given back, as the sender knows or will */
+	uint32_t given_back;		/* by SEND: buffers that are posted again; else as granted */
 	uint32_t units_read, units_granted;
 	struct rail_geometry geometry;
 	unsigned char *slots, *bytes;	/* ring and byte ring, or receive buffers */

@@ -146,7 +146,8 @@ bool rail_tx_refresh(struct rail_tx *tx)
 {
 	uint64_t word = atomic_load_explicit(tx->grant, memory_order_acquire);
 
-	tx->granted = rail_grant_slots(word);
+	if ((int32_t)(rail_grant_slots(word) - tx->granted) > 0)
+		tx->granted = rail_grant_slots(word);	/* a record may have brought a later one */
 	tx->units_granted = rail_grant_units(word);
 	return rail_ring_free((uint32_t)tx->seq, tx->granted, tx->slots);
 }
@@ -161,7 +162,7 @@ void rail_rx_grant(struct rail_rx *rx)
 		return;
 	}
 	rx->grant_owed = false;
-	rx->granted = read;
+	rx->granted = rx->given_back = read;
 	rx->units_granted = rx->units_read;
 	*rx->grant_word = rail_grant_word(read, rx->units_read);
 	lane_post(rx->lane, &rx->wr, &rx->wr, 1);

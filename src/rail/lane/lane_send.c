@@ -5,6 +5,9 @@
  * A SEND carries the record, then the payload.  The receiver posts a buffer again before it
  * grants the buffer back, so a sender with credit always finds one.  A receiver that is not
  * ready would be an error of librail.
+ *
+ * A record's mark carries the credit of the other direction, so that a grant of its own is due only where no
+ * answers leave: credit:32 sequence:24 kind:8.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,6 +28,14 @@
 #include "rail/lane/wr_id.h"
 #include "util/compiler.h"
 
+enum { SEQUENCE = (1 << 24) - 1 };
+
+/* The mark of the next record. */
+static uint64_t mark_of(const struct rail_tx *tx, unsigned kind)
+{
+	return (uint64_t)tx->reverse->given_back << 32 | ((tx->seq + 1) & SEQUENCE) << 8 | kind;
+}
+
 static int send_post(struct rail_tx *tx, unsigned kind, const struct rail_header *header,
 		     uint64_t word, const void *payload, size_t bytes)
 {
@@ -36,12 +47,13 @@ static int send_post(struct rail_tx *tx, unsigned kind, const struct rail_header
 		return 0;
 	record->header = *header;
 	record->word = word;
-	atomic_store_explicit(&record->mark, (tx->seq + 1) << 8 | kind, memory_order_relaxed);
+	atomic_store_explicit(&record->mark, mark_of(tx, kind), memory_order_relaxed);
 	buffer = lane_stage(tx, (struct lane_part){record, sizeof(*record)},
 			    (struct lane_part){payload, bytes});
 	if (unlikely(buffer < 0))
 		return 0;
 	tx->seq++;
+	tx->reverse->granted = tx->reverse->given_back;
 	if (unlikely(buffer < STAGING))
 		return rail_lane_post_staged(tx->lane, wr, wr, 1, (uint32_t)buffer);
 	return lane_post(tx->lane, wr, wr, 1);
@@ -84,13 +96,26 @@ void rail_send_tx_init(struct rail_tx *tx)
 
 /* ---- Receiving ---------------------------------------------------------- */
 
+/* False: more than was sent.  Of a grant and the credit of a record the later one holds. */
+static bool take_credit(struct rail_rx *rx, uint32_t credit)
+{
+	struct rail_peer *peer = rx->lane->peer;
+	struct rail_tx *tx = &peer->tx[rx - peer->rx];
+
+	if (credit - tx->granted > (uint32_t)tx->seq - tx->granted)
+		return (int32_t)(credit - tx->granted) < 0;
+	tx->granted = credit;
+	return true;
+}
+
 void rail_send_arrived(struct rail_rx *rx, const unsigned char *at, uint32_t bytes)
 {
 	const struct rail_record *record = (const struct rail_record *)(const void *)at;
 	uint64_t mark = atomic_load_explicit(&record->mark, memory_order_relaxed);
 	unsigned kind = mark & 0xff;
 
-	if (bytes < sizeof(*record) || mark >> 8 != rx->seq ||
+	if (bytes < sizeof(*record) || (mark >> 8 & SEQUENCE) != (rx->seq & SEQUENCE) ||
+	    !take_credit(rx, (uint32_t)(mark >> 32)) ||
 	    (kind == RECORD_EAGER || kind == RECORD_EDGES ?
 		     record->word != bytes - sizeof(*record) :
 		     bytes != sizeof(*record) + RAIL_SLOT_PAYLOAD))
@@ -102,8 +127,9 @@ void rail_send_arrived(struct rail_rx *rx, const unsigned char *at, uint32_t byt
 /* The program may answer the message: its answer leaves before the grant, which the next call posts. */
 void rail_send_taken(struct rail_rx *rx)
 {
+	rx->given_back = (uint32_t)(rx->seq - 1);
 	if (likely(rx->lane->peer->error || rx->grant_owed ||
-		   !rail_ring_grant_due((uint32_t)(rx->seq - 1), rx->granted, rx->geometry.slots)))
+		   !rail_ring_grant_due(rx->given_back, rx->granted, rx->geometry.slots)))
 		return;
 	rx->grant_owed = rx->grant_later = true;
 	peer_work(rx->lane->peer);

@@ -157,6 +157,7 @@ static void tx_make(struct rail_peer *peer, int role, int k, const struct endpoi
 	tx->trailing = info->trailing;
 	tx->key = info->key;
 	tx->their_lane = info->rail[k].lane;
+	tx->reverse = &peer->rx[role];
 	peer->tx_count = role + 1;
 }
 
