@@ -419,6 +419,8 @@ static const char *reach_of(const struct ibv_ah *ah)
 		return "cut";
 	case SOFTHCA_LEFT:
 		return "left";
+	case SOFTHCA_RESET:
+		return "reset";
 	default:
 		return "dead";
 	}

@@ -173,7 +173,7 @@ case_killed() {
 	hosts 2 1
 	pair write 8 fate rest go post 8 post 8 done fate -- tell ready rest never
 	begin 1 d c connect tell ready2 rest never
-	begin 0 c d connect write 8 event catastrophic
+	begin 0 c d connect write 8 event catastrophic fate
 	until_file ready
 	until_file ready2
 	signal STOP 1 b			# so that requests are under way when it is killed
@@ -185,7 +185,8 @@ case_killed() {
 	end_of a
 	shows a "^fate: reached"
 	shows a "^done: transport retry counter exceeded"
-	shows a "^fate: dead"
+	shows a "^fate: \(dead\|reset\)"
+	shows c "^fate: dead"
 	end_of c
 	shows c "^event: .*catastrophic"
 	silent a
@@ -445,9 +446,10 @@ case_path_mtu() {
 case_path_mtu_read() {
 	hosts 2 1 mtu=9000
 	long_lost 0
-	pair write 8 read 100000 -- event catastrophic
+	pair write 8 read 100000 fate -- event catastrophic
 	end_of a
 	shows a "^read: transport retry counter exceeded"
+	shows a "^fate: reset"
 	end_of b
 	says b "rail 1, eth0: host $first answers, but long packets .* MTU of 9000"
 }

@@ -287,9 +287,7 @@ enum hca_fate hca_wire_datagram_fate(struct hca_fabric *f, uint32_t port, const 
 	if (last->qpn == qpn && last->rail == port - 1 && memcmp(&last->gid, gid, sizeof(*gid)) == 0)
 		fate = last->fate;
 	hca_unlock(&wire->peers.lock);
-	if (fate == HCA_FATE_ALIVE && hca_wire_has_ended(wire, port, gid, qpn))
-		fate = HCA_FATE_DEAD;
-	return fate;
+	return fate == HCA_FATE_ALIVE ? hca_wire_stream_fate(wire, port, gid, qpn) : fate;
 }
 
 void hca_wire_peers_sweep(struct hca_wire *wire)
