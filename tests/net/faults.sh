@@ -7,7 +7,7 @@
 #	faults.sh CASE		one, with the output of its programs where it fails; CASE6: over IPv6
 cases='served stopped killed shut cable far_cable for_ever vanished interface renamed address unreliable firewall forgotten reject
 	secret rails mtu path_mtu
-	path_mtu_read path_mtu_for_ever datagrams ports jobs users descriptors killed6 cable6 unreliable6 firewall6 reject6 path_mtu6
+	path_mtu_read path_mtu_for_ever path_datagrams datagrams ports jobs users descriptors killed6 cable6 unreliable6 firewall6 reject6 path_mtu6
 	datagrams6'
 build=$PWD
 PATH=$PATH:/usr/sbin:/sbin
@@ -469,6 +469,17 @@ case_datagrams() {
 	for reach in reached left cut; do
 		shows a "^reach: $reach"
 	done
+}
+
+# Datagrams are lost, and their stream with them; the host answers.
+case_path_datagrams() {
+	hosts 2 1 mtu=9000
+	long_lost 1
+	begin 1 d c connect rest never
+	begin 0 c d datagram=2000 connect reach +cut
+	end_of c
+	shows c "^reach: cut"
+	says c "rail 1, eth0: host $second answers, but long packets .* MTU of 9000"
 }
 
 # Of requests that wait for ever for a host that does not answer.

@@ -134,6 +134,7 @@ struct hca_wire_fate {
 	uint32_t qpn;
 	unsigned rail;
 	enum hca_fate fate;
+	bool stuck;			/* until all that was sent has arrived */
 };
 
 struct hca_wire_peers {
