@@ -5,7 +5,7 @@
 #
 #	faults.sh		all cases, as make check-net runs it
 #	faults.sh CASE		one, with the output of its programs where it fails; CASE6: over IPv6
-cases='served stopped killed shut cable far_cable for_ever vanished interface renamed address unreliable firewall forgotten reject
+cases='served stopped killed shut cable far_cable for_ever vanished interface renamed address aborted unreliable firewall forgotten reject
 	secret rails mtu path_mtu
 	path_mtu_read path_mtu_for_ever path_datagrams datagrams ports jobs users descriptors killed6 cable6 unreliable6 firewall6 reject6 path_mtu6
 	datagrams6'
@@ -311,6 +311,16 @@ case_renamed() {
 	done
 	shows a "^flood: success"
 	shows b "^flooded\|^check: right"
+}
+
+# The kernel gives a connection up.
+case_aborted() {
+	hosts 2 1
+	pair write 8 tell works event catastrophic -- rest never
+	until_file works
+	on 0 ss -Kt dst "$second" | grep -q "$second" || hosts_lack "no ss -K"
+	end_of a
+	says a "rail 1, eth0: the connection to host $second has failed: "
 }
 
 case_address() {

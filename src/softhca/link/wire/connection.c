@@ -373,6 +373,23 @@ static void say_taken(struct hca_wire_qp *w)
 		     hca_gid_format(host, text, sizeof(text)));
 }
 
+/* An error that no other line is about; ETIME: hca_wire_is_silent has said why. */
+static bool is_kernels(int error)
+{
+	return error && error != -ECONNRESET && error != -EPIPE && error != -EPROTO && error != -ETIME &&
+	       error != -EFAULT;
+}
+
+static void say_failed(struct hca_wire_qp *w, int error)
+{
+	const union ibv_gid *host = &w->qp->attr.ah_attr.grh.dgid;
+	char text[INET6_ADDRSTRLEN];
+
+	hca_wire_say(w->wire, w->qp->attr.port_num - 1u, host, HCA_WIRE_SILENT,
+		     "the connection to host %s has failed: %s",
+		     hca_gid_format(host, text, sizeof(text)), strerror(-error));
+}
+
 /* The kernel resets the connection of a process that ends with unread bytes; so does a lost path (life.c). */
 static enum hca_fate fate_by(int error)
 {
@@ -391,6 +408,8 @@ void hca_wire_lost(struct hca_wire_qp *w, int error)
 		say_taken(w);
 		hca_stream_forget(&w->stream);
 	}
+	else if (qp->reliable && is_kernels(error))
+		say_failed(w, error);
 	w->fate = fate_by(error);
 	if (w->state == HCA_WIRE_GREETING) {	/* parked too long, or of an earlier life */
 		close_stream(w, HCA_WIRE_CALLING);
@@ -524,7 +543,7 @@ static uint64_t look_at(struct hca_wire_qp *w, uint64_t now, bool at_life)
 		return w->refused_one ? now + TIMER_NS : UINT64_MAX;
 	case HCA_WIRE_OPEN:
 		if (at_life && hca_wire_is_silent(w, now))
-			hca_wire_lost(w, -ETIMEDOUT);
+			hca_wire_lost(w, -ETIME);
 		return now + ALIVE_NS;
 	default:
 		return UINT64_MAX;
