@@ -177,6 +177,7 @@ enum softhca_reach {
 	SOFTHCA_CUT,		/* a port at either end is down, 9 of 10 packets are lost, or TCP finds no process */
 	SOFTHCA_LEFT,		/* the process has left the fabric in good order, or none has this number */
 	SOFTHCA_DEAD,		/* the process has ended without leaving */
+	SOFTHCA_RESET,		/* a connection to it was reset: it has ended, or has lost the path */
 };
 int softhca_query_reach(const struct ibv_ah *ah, uint32_t qpn);
 

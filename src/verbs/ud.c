@@ -120,6 +120,9 @@ static int reach_lost(int reach, const char **why)
 	case SOFTHCA_CUT:
 		*why = "a port on the way is DOWN, or packets are lost";
 		return -ENETUNREACH;
+	case SOFTHCA_RESET:
+		*why = "the other end has reset it: its process has ended, or has lost the path";
+		return -ENETUNREACH;
 	case SOFTHCA_LEFT:
 		*why = "its process has closed its rails, or ended";
 		return -ESHUTDOWN;

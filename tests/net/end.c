@@ -4,7 +4,7 @@
  *	end ME PEER [NAME=VALUE...] ACTION...
  *
  * The ends meet by files ME.end and PEER.end in $RG_MEET.  Values: timeout, retry (of the queue pair),
- * unreliable (1: UC).
+ * unreliable (1: UC); datagram (bytes of those of reach).
  * Each action says one line when it is over, and nothing lasts longer than a minute.
  */
 #include <dirent.h>
@@ -31,7 +31,7 @@ struct address {
 
 static struct {
 	const char *me, *peer;
-	unsigned timeout, retry, unreliable;
+	unsigned timeout, retry, unreliable, datagram;	/* bytes of act_reach's */
 	struct ibv_context *c;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
@@ -419,6 +419,8 @@ static const char *reach_of(const struct ibv_ah *ah)
 		return "cut";
 	case SOFTHCA_LEFT:
 		return "left";
+	case SOFTHCA_RESET:
+		return "reset";
 	default:
 		return "dead";
 	}
@@ -430,7 +432,9 @@ static void act_reach(const char *value)
 	struct ibv_ah_attr path = { .is_global = 1, .port_num = 1, .grh = { .dgid = end.other.gid, .hop_limit = 64 } };
 	struct ibv_qp *qp = make_datagrams();
 	struct ibv_ah *ah = ibv_create_ah(end.mr->pd, &path);
-	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND, .wr.ud = { .ah = ah, .remote_qpn = end.other.qpn } };
+	struct ibv_sge s = { (uintptr_t)memory[0], end.datagram, end.mr->lkey };
+	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND, .sg_list = &s, .num_sge = 1,
+					.wr.ud = { .ah = ah, .remote_qpn = end.other.qpn } };
 	const unsigned wanted = *value == '+' ? 20 : 1;
 	unsigned turn, same = 0;
 	struct ibv_wc wc;
@@ -535,6 +539,7 @@ int main(int argc, char **argv)
 	end.peer = argv[2];
 	while (i < argc && (sscanf(argv[i], "timeout=%u", &end.timeout) == 1 ||
 			    sscanf(argv[i], "retry=%u", &end.retry) == 1 ||
+			    sscanf(argv[i], "datagram=%u", &end.datagram) == 1 ||
 			    sscanf(argv[i], "unreliable=%u", &end.unreliable) == 1))
 		i++;
 	open_end();

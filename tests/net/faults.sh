@@ -5,9 +5,9 @@
 #
 #	faults.sh		all cases, as make check-net runs it
 #	faults.sh CASE		one, with the output of its programs where it fails; CASE6: over IPv6
-cases='served stopped killed shut cable far_cable for_ever vanished interface renamed address unreliable firewall forgotten reject
+cases='served stopped killed shut cable far_cable for_ever vanished interface renamed address aborted unreliable firewall forgotten reject
 	secret rails mtu path_mtu
-	path_mtu_read path_mtu_for_ever datagrams ports jobs users descriptors killed6 cable6 unreliable6 firewall6 reject6 path_mtu6
+	path_mtu_read path_mtu_for_ever path_datagrams datagrams ports jobs users descriptors killed6 cable6 unreliable6 firewall6 reject6 path_mtu6
 	datagrams6'
 build=$PWD
 PATH=$PATH:/usr/sbin:/sbin
@@ -173,7 +173,7 @@ case_killed() {
 	hosts 2 1
 	pair write 8 fate rest go post 8 post 8 done fate -- tell ready rest never
 	begin 1 d c connect tell ready2 rest never
-	begin 0 c d connect write 8 event catastrophic
+	begin 0 c d connect write 8 event catastrophic fate
 	until_file ready
 	until_file ready2
 	signal STOP 1 b			# so that requests are under way when it is killed
@@ -185,7 +185,8 @@ case_killed() {
 	end_of a
 	shows a "^fate: reached"
 	shows a "^done: transport retry counter exceeded"
-	shows a "^fate: dead"
+	shows a "^fate: \(dead\|reset\)"
+	shows c "^fate: dead"
 	end_of c
 	shows c "^event: .*catastrophic"
 	silent a
@@ -310,6 +311,16 @@ case_renamed() {
 	done
 	shows a "^flood: success"
 	shows b "^flooded\|^check: right"
+}
+
+# The kernel gives a connection up.
+case_aborted() {
+	hosts 2 1
+	pair write 8 tell works event catastrophic -- rest never
+	until_file works
+	on 0 ss -Kt dst "$second" | grep -q "$second" || hosts_lack "no ss -K"
+	end_of a
+	says a "rail 1, eth0: the connection to host $second has failed: "
 }
 
 case_address() {
@@ -445,9 +456,10 @@ case_path_mtu() {
 case_path_mtu_read() {
 	hosts 2 1 mtu=9000
 	long_lost 0
-	pair write 8 read 100000 -- event catastrophic
+	pair write 8 read 100000 fate -- event catastrophic
 	end_of a
 	shows a "^read: transport retry counter exceeded"
+	shows a "^fate: reset"
 	end_of b
 	says b "rail 1, eth0: host $first answers, but long packets .* MTU of 9000"
 }
@@ -467,6 +479,17 @@ case_datagrams() {
 	for reach in reached left cut; do
 		shows a "^reach: $reach"
 	done
+}
+
+# Datagrams are lost, and their stream with them; the host answers.
+case_path_datagrams() {
+	hosts 2 1 mtu=9000
+	long_lost 1
+	begin 1 d c connect rest never
+	begin 0 c d datagram=2000 connect reach +cut
+	end_of c
+	shows c "^reach: cut"
+	says c "rail 1, eth0: host $second answers, but long packets .* MTU of 9000"
 }
 
 # Of requests that wait for ever for a host that does not answer.

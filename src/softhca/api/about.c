@@ -101,6 +101,8 @@ HCA_EXPORT int softhca_query_reach(const struct ibv_ah *ibv, uint32_t qpn)
 		return SOFTHCA_DEAD;
 	case HCA_FATE_LEFT:
 		return SOFTHCA_LEFT;
+	case HCA_FATE_RESET:
+		return SOFTHCA_RESET;
 	case HCA_FATE_UNREACHED:
 		return SOFTHCA_CUT;
 	default:

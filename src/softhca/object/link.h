@@ -35,6 +35,7 @@ enum hca_fate {
 	HCA_FATE_LEFT,		/* left in good order, or its slot has another owner */
 	HCA_FATE_DEAD,		/* ended without leaving */
 	HCA_FATE_UNREACHED,	/* of another host: the last call reached no process of the fabric there */
+	HCA_FATE_RESET,		/* of another host: it has reset a connection */
 };
 
 /*

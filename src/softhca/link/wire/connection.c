@@ -162,6 +162,7 @@ static struct hca_wire_qp *wire_qp_new(struct hca_qp *qp)
 	w->qp = qp;
 	w->wire = wire;
 	w->stream.fd = w->life.ask_fd = -1;
+	w->fate = HCA_FATE_ALIVE;
 	w->next = wire->all;
 	w->at = &wire->all;
 	if (w->next)
@@ -372,17 +373,44 @@ static void say_taken(struct hca_wire_qp *w)
 		     hca_gid_format(host, text, sizeof(text)));
 }
 
+/* An error that no other line is about; ETIME: hca_wire_is_silent has said why. */
+static bool is_kernels(int error)
+{
+	return error && error != -ECONNRESET && error != -EPIPE && error != -EPROTO && error != -ETIME &&
+	       error != -EFAULT;
+}
+
+static void say_failed(struct hca_wire_qp *w, int error)
+{
+	const union ibv_gid *host = &w->qp->attr.ah_attr.grh.dgid;
+	char text[INET6_ADDRSTRLEN];
+
+	hca_wire_say(w->wire, w->qp->attr.port_num - 1u, host, HCA_WIRE_SILENT,
+		     "the connection to host %s has failed: %s",
+		     hca_gid_format(host, text, sizeof(text)), strerror(-error));
+}
+
+/* The kernel resets the connection of a process that ends with unread bytes; so does a lost path (life.c). */
+static enum hca_fate fate_by(int error)
+{
+	if (!error)
+		return HCA_FATE_DEAD;
+	return error == -ECONNRESET || error == -EPIPE ? HCA_FATE_RESET : HCA_FATE_ALIVE;
+}
+
 void hca_wire_lost(struct hca_wire_qp *w, int error)
 {
 	struct hca_qp *qp = w->qp;
 
-	if (w->broken && error != -EPROTO)
+	if (w->broken && w->broken != -EPIPE && error != -EPROTO)
 		error = w->broken;	/* the first one; later reads find the end */
 	if (is_taken(error)) {
 		say_taken(w);
 		hca_stream_forget(&w->stream);
 	}
-	w->ended = !error || error == -ECONNRESET || error == -EPIPE;
+	else if (qp->reliable && is_kernels(error))
+		say_failed(w, error);
+	w->fate = fate_by(error);
 	if (w->state == HCA_WIRE_GREETING) {	/* parked too long, or of an earlier life */
 		close_stream(w, HCA_WIRE_CALLING);
 		pause_calls(w);
@@ -417,18 +445,19 @@ void hca_wire_lose_all(struct hca_wire *wire)
 	}
 }
 
-bool hca_wire_has_ended(struct hca_wire *wire, uint32_t port, const union ibv_gid *gid, uint32_t qpn)
+enum hca_fate hca_wire_stream_fate(struct hca_wire *wire, uint32_t port, const union ibv_gid *gid,
+				   uint32_t qpn)
 {
+	enum hca_fate fate = HCA_FATE_ALIVE;
 	struct hca_wire_qp *w;
-	bool ended = false;
 
 	hca_lock(&wire->fabric->life);
-	for (w = wire->all; w && !ended; w = w->next)
-		ended = w->ended && w->qp->reliable && w->qp->attr.port_num == port &&
-			w->qp->attr.dest_qp_num == qpn &&
-			memcmp(&w->qp->attr.ah_attr.grh.dgid, gid, sizeof(*gid)) == 0;
+	for (w = wire->all; w && fate == HCA_FATE_ALIVE; w = w->next)
+		if (w->qp->reliable && w->qp->attr.port_num == port && w->qp->attr.dest_qp_num == qpn &&
+		    memcmp(&w->qp->attr.ah_attr.grh.dgid, gid, sizeof(*gid)) == 0)
+			fate = w->fate;
 	hca_unlock(&wire->fabric->life);
-	return ended;
+	return fate;
 }
 
 void hca_wire_left(struct hca_wire_qp *w)
@@ -514,7 +543,7 @@ static uint64_t look_at(struct hca_wire_qp *w, uint64_t now, bool at_life)
 		return w->refused_one ? now + TIMER_NS : UINT64_MAX;
 	case HCA_WIRE_OPEN:
 		if (at_life && hca_wire_is_silent(w, now))
-			hca_wire_lost(w, -ETIMEDOUT);
+			hca_wire_lost(w, -ETIME);
 		return now + ALIVE_NS;
 	default:
 		return UINT64_MAX;

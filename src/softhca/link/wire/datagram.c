@@ -93,6 +93,7 @@ int hca_wire_datagram(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t 
 			hca_stream_flush(&p->stream);
 	}
 	hca_unlock(&wire->peers.lock);
+	hca_wire_look_at(&wire->peers.look_ns, rg_now_ns() + HCA_WIRE_LIFE_NS);
 	return IBV_WC_SUCCESS;
 }
 

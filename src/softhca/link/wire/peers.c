@@ -1,9 +1,12 @@
 /* peers.c - see peers.h. */
 #include "softhca/link/wire/peers.h"
 
+#include <arpa/inet.h>
+#include <linux/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "softhca/base/gid.h"
 #include "softhca/base/netif.h"
 #include "softhca/link/wire/socket.h"
 #include "softhca/object/fabric.h"
@@ -11,6 +14,7 @@
 
 enum { SPARE = 64 };			/* so many peers go at once when there are too many */
 #define AGAIN_NS 100000000ull		/* between calls of a process that is not there yet */
+#define STUCK_NS 5000000000ull		/* TCP needs so long to overcome losses */
 #define FORGET_NS 10000000000ull	/* a peer that cannot be called */
 
 /* ---- The table; peers.lock held ------------------------------------------ */
@@ -36,9 +40,25 @@ static struct hca_wire_fate *fate_of(struct hca_wire *wire, unsigned rail, const
 	return &wire->peers.fate[hash(rail, gid, qpn) & (HCA_WIRE_FATES - 1)];
 }
 
+static void fate_put(const struct hca_wire_peer *p, enum hca_fate fate, bool stuck)
+{
+	*fate_of(p->wire, p->rail, &p->gid, p->qpn) =
+		(struct hca_wire_fate){ p->gid, p->qpn, p->rail, fate, stuck };
+}
+
+static bool is_stuck(const struct hca_wire_peer *p)
+{
+	const struct hca_wire_fate *f = fate_of(p->wire, p->rail, &p->gid, p->qpn);
+
+	return f->stuck && f->qpn == p->qpn && f->rail == p->rail &&
+	       memcmp(&f->gid, &p->gid, sizeof(f->gid)) == 0;
+}
+
+/* A new connection says nothing of packets that the path does not pass. */
 static void fate_keep(const struct hca_wire_peer *p, enum hca_fate fate)
 {
-	*fate_of(p->wire, p->rail, &p->gid, p->qpn) = (struct hca_wire_fate){ p->gid, p->qpn, p->rail, fate };
+	if (fate != HCA_FATE_ALIVE || !is_stuck(p))
+		fate_put(p, fate, false);
 }
 
 static bool is_peer(const struct hca_wire_peer *p, unsigned rail, const union ibv_gid *gid,
@@ -172,6 +192,43 @@ static uint64_t peer_look(struct hca_wire_peer *p, uint64_t now_ns)
 	return p->called ? UINT64_MAX : p->again_ns;
 }
 
+static void say_stuck(const struct hca_wire_peer *p)
+{
+	char host[INET6_ADDRSTRLEN];
+
+	hca_wire_say(p->wire, p->rail, &p->gid, HCA_WIRE_TOO_LONG,
+		     "host %s answers, but long packets have not reached it for %u s: the path does not pass "
+		     "the MTU of %u, or a firewall has forgotten this connection (accepted: at both ends the "
+		     "smallest MTU of the path)", hca_gid_format(&p->gid, host, sizeof(host)),
+		     (unsigned)(STUCK_NS / 1000000000u), p->wire->fabric->netif[p->rail].mtu);
+}
+
+/*
+ * An open stream: packets that are sent again and again keep all datagrams after them.  Then it is closed,
+ * and the next call tells whether the host answers.
+ */
+static uint64_t peer_look_at_life(struct hca_wire_peer *p, uint64_t now_ns)
+{
+	const struct linger dropped = { .l_onoff = 1 };
+	struct tcp_info info = { 0 };
+	socklen_t size = sizeof(info);
+
+	if (getsockopt(p->stream.fd, IPPROTO_TCP, TCP_INFO, &info, &size))
+		return UINT64_MAX;
+	if (!info.tcpi_unacked || !info.tcpi_retransmits)
+		p->stuck_ns = 0;
+	else if (!p->stuck_ns)
+		p->stuck_ns = now_ns;
+	if (p->stream.out_total && !info.tcpi_unacked && is_stuck(p))
+		fate_put(p, HCA_FATE_ALIVE, false);
+	if (!p->stuck_ns || !rg_reached(p->stuck_ns + STUCK_NS, now_ns))
+		return info.tcpi_unacked ? now_ns + HCA_WIRE_LIFE_NS : UINT64_MAX;
+	fate_put(p, HCA_FATE_UNREACHED, true);
+	setsockopt(p->stream.fd, SOL_SOCKET, SO_LINGER, &dropped, sizeof(dropped));
+	hca_wire_peer_remove(p);
+	return UINT64_MAX;
+}
+
 void hca_wire_peers_look(struct hca_wire *wire, uint64_t now_ns)
 {
 	struct hca_wire_peers *all = &wire->peers;
@@ -183,9 +240,9 @@ void hca_wire_peers_look(struct hca_wire *wire, uint64_t now_ns)
 		make_room(wire, HCA_WIRE_PEERS_MAX - SPARE);
 	for (p = all->newest; p; p = older) {
 		older = p->older;
-		if (p->open || p->called)
+		if (p->called)
 			continue;
-		at_ns = peer_look(p, now_ns);
+		at_ns = p->open ? peer_look_at_life(p, now_ns) : peer_look(p, now_ns);
 		if (at_ns < again_ns)
 			again_ns = at_ns;
 	}
@@ -230,6 +287,8 @@ void hca_wire_peer_reached(struct hca_wire_peer *p, int fd)
 
 	hca_lock(&wire->peers.lock);
 	p->called = false;
+	if (is_stuck(p))
+		say_stuck(p);
 	fate_keep(p, HCA_FATE_ALIVE);
 	if (peer_open(p, fd))
 		hca_stream_flush(&p->stream);
@@ -287,9 +346,7 @@ enum hca_fate hca_wire_datagram_fate(struct hca_fabric *f, uint32_t port, const 
 	if (last->qpn == qpn && last->rail == port - 1 && memcmp(&last->gid, gid, sizeof(*gid)) == 0)
 		fate = last->fate;
 	hca_unlock(&wire->peers.lock);
-	if (fate == HCA_FATE_ALIVE && hca_wire_has_ended(wire, port, gid, qpn))
-		fate = HCA_FATE_DEAD;
-	return fate;
+	return fate == HCA_FATE_ALIVE ? hca_wire_stream_fate(wire, port, gid, qpn) : fate;
 }
 
 void hca_wire_peers_sweep(struct hca_wire *wire)

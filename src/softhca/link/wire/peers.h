@@ -9,6 +9,8 @@
 
 #include "softhca/link/wire/wire.h"
 
+#define HCA_WIRE_LIFE_NS 1000000000ull		/* between two looks at an open stream whose data wait */
+
 struct hca_wire_peer {
 	enum hca_wire_source source;	/* first; HCA_WIRE_GONE: removed */
 	struct hca_wire *wire;
@@ -19,6 +21,7 @@ struct hca_wire_peer {
 	unsigned rail;
 	bool called, open;
 	uint64_t again_ns, since_ns;
+	uint64_t stuck_ns;		/* since then packets are sent again and again; 0: none are */
 	struct hca_stream stream;
 };
 

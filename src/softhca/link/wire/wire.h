@@ -96,7 +96,7 @@ struct hca_wire_qp {
 	uint32_t sequence;		/* the next request's */
 	const struct ibv_send_wr *current;	/* a request that leaves in several frames; or NULL */
 	uint32_t current_bytes, current_done, current_sequence;
-	bool ended;			/* the other end has ended the stream, without a farewell */
+	enum hca_fate fate;		/* of the other end's process, as the end of the stream tells */
 	bool refused_one;		/* the engine waits for hca_link_upcalls.resume */
 	uint32_t rnr_timer;		/* of the last RNR answer */
 
@@ -134,6 +134,7 @@ struct hca_wire_fate {
 	uint32_t qpn;
 	unsigned rail;
 	enum hca_fate fate;
+	bool stuck;			/* until all that was sent has arrived */
 };
 
 struct hca_wire_peers {
@@ -296,8 +297,8 @@ void hca_wire_greeted(struct hca_wire_qp *w);
 void hca_wire_lost(struct hca_wire_qp *w, int error);
 /* The program has closed descriptors that are not its own: all streams are lost. */
 void hca_wire_lose_all(struct hca_wire *wire);
-/* Has the process of this queue pair number ended, as the stream of one that was connected to it tells? */
-bool hca_wire_has_ended(struct hca_wire *wire, uint32_t port, const union ibv_gid *gid, uint32_t qpn);
+/* Of the process of this queue pair number, as the streams of those tell that were connected to it. */
+enum hca_fate hca_wire_stream_fate(struct hca_wire *wire, uint32_t port, const union ibv_gid *gid, uint32_t qpn);
 /* The peer's queue pair has stopped. */
 void hca_wire_left(struct hca_wire_qp *w);
 void hca_wire_look(struct hca_wire *wire, uint64_t now_ns);
