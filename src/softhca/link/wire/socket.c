@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/tcp.h>
 #include <net/if.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -282,6 +283,13 @@ void hca_socket_bound_unsent(int fd, uint64_t ns)
 	if (bytes < UNSENT_LEAST)
 		bytes = UNSENT_LEAST;
 	option_set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, bytes < UNSENT_MOST ? (int)bytes : UNSENT_MOST);
+}
+
+bool hca_socket_is_readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) != 0;
 }
 
 ssize_t hca_socket_fill(int fd, unsigned char *to, size_t most, size_t *have)

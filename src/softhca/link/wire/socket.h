@@ -56,6 +56,8 @@ void hca_sockets_close_in_child(void);
  */
 int hca_socket_interface(int fd, unsigned interface);
 
+/* Is there anything to read, or the end?  The socket is not locked: its packets arrive meanwhile. */
+bool hca_socket_is_readable(int fd);
 /* Read up to *have == most bytes: the count, 0: none now; -errno, at the end -ECONNRESET. */
 ssize_t hca_socket_fill(int fd, unsigned char *to, size_t most, size_t *have);
 /* All of it now, as a new connection takes: 0 or -errno. */

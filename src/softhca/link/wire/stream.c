@@ -11,6 +11,8 @@
 
 /* Payload from here on is read into its place by the kernel. */
 enum { IN_PLACE = 4096 };
+/* Longer payloads come in several packets. */
+enum { PACKET = 1448 - HCA_FRAME_BYTES };
 /* To copy so much costs more than a system call. */
 enum { LONG = 16384 };
 /* The most that segmentation hands over at once; a read that found as much was not too early. */
@@ -201,20 +203,34 @@ int hca_stream_flush(struct hca_stream *s)
 
 /* ---- Input --------------------------------------------------------------- */
 
-/* A short read has emptied the socket: the next one would only find so. */
+/*
+ * A short read has emptied the socket: the next one would only find so.  A read that finds nothing holds
+ * the socket meanwhile, and packets that arrive then are this end's work, with the acknowledgement that
+ * several of them cause; with long payloads that takes work off the sender.
+ */
+static bool finds_nothing(struct hca_stream *s)
+{
+	if (s->ended)
+		return false;
+	if (s->drained) {
+		s->drained = false;
+		return true;
+	}
+	return s->empty && s->asks_first && !hca_socket_is_readable(s->fd);
+}
+
 static int receive(struct hca_stream *s, struct iovec *list, unsigned count, size_t room)
 {
 	struct msghdr m = { .msg_iov = list, .msg_iovlen = count };
 	ssize_t n;
 
-	if (s->drained && !s->ended) {
-		s->drained = false;
+	if (finds_nothing(s))
 		return -EAGAIN;
-	}
 	do {
 		n = count == 1 ? recv(s->fd, list->iov_base, list->iov_len, MSG_DONTWAIT)
 			       : recvmsg(s->fd, &m, MSG_DONTWAIT);
 	} while (n < 0 && errno == EINTR);
+	s->empty = n < 0;
 	if (n < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
 	s->drained = (size_t)n < room;
@@ -224,8 +240,10 @@ static int receive(struct hca_stream *s, struct iovec *list, unsigned count, siz
 
 void hca_stream_expect(struct hca_stream *s, uint32_t bytes)
 {
-	if (bytes)
-		s->headers_alone = bytes >= LONG;
+	if (!bytes)
+		return;
+	s->headers_alone = bytes >= LONG;
+	s->asks_first = bytes > PACKET && bytes < LONG;
 }
 
 int hca_stream_fill(struct hca_stream *s, size_t need)

@@ -30,6 +30,7 @@ struct hca_stream {
 	bool blocked;			/* the kernel takes no more: wait for EPOLLOUT */
 	bool ended;			/* the peer sends no more, perhaps: epoll has told */
 	bool drained;			/* the last read found less than there was room for */
+	bool empty;			/* the last read found nothing */
 	uint64_t flushed_ns;		/* the last time that bytes left */
 	uint64_t drained_ns;		/* a read for a long payload last found less, and little */
 	uint64_t bound_ns;		/* the next time to bound what the kernel takes ahead */
@@ -46,6 +47,7 @@ struct hca_stream {
 	 * need not be copied out of the buffer.
 	 */
 	bool headers_alone;
+	bool asks_first;		/* payloads of several packets: a read that finds nothing is dear */
 	unsigned char *in;		/* bytes [in_at, in_end) have arrived */
 	uint32_t in_at, in_end;
 };
