@@ -95,6 +95,8 @@ static int rails_from_verbs(struct topo_report *r, const char *soft)
 	}
 	if (!rc)
 		rails_choose(r, &ports);
+	if (!ports.count)
+		vrb_ports_why_none(&ports, "", r->none, sizeof(r->none));
 	vrb_ports_free(&ports);
 	return rc;
 }

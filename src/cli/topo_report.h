@@ -61,6 +61,7 @@ struct topo_warning {
 struct topo_report {
 	struct topo *topo;
 	const char *file;		/* NULL: this machine, now */
+	char none[512];			/* why this machine's devices are of no use; "": it has none */
 	bool assumed;			/* the file does not say which rail is which */
 	int rail_count;
 	struct topo_rail *rail;

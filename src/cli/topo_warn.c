@@ -298,6 +298,8 @@ static int warn_none(struct topo_report *r)
 		return 0;
 	if (r->rail_count)
 		return warn(r, "no_rails", "no port can be a rail");
+	if (*r->none)
+		return warn(r, "no_device", "no RDMA device: %s", r->none);
 	return warn(r, "no_device", "no RDMA device%s", r->file ? "" :
 		    ": programs use the software HCA (railgauge topo --soft ideal shows its ports)");
 }

@@ -266,18 +266,23 @@ static bool ports_ask(const struct vrb_ports *ports, struct ibv_device *device, 
 	return some;
 }
 
-static void device_ask(const struct vrb_ports *ports, const char *root, const char *name,
-		       struct reasons *r)
+struct question {
+	const struct vrb_ports *ports;
+	const char *root;
+	struct reasons *reasons;
+};
+
+static void device_ask(const struct question *q, const char *name)
 {
-	struct ibv_device *device = listed(ports, name);
+	struct ibv_device *device = listed(q->ports, name);
 	struct ibv_context *context;
 	char text[200] = "";
 	struct device d;
 
-	device_read(root, name, &d);
+	device_read(q->root, name, &d);
 	if (!has_kernel_type(&d, text, sizeof(text)))
 		*text = 0;
-	if (device && ports_ask(ports, device, text, r))
+	if (device && ports_ask(q->ports, device, text, q->reasons))
 		return;
 	errno = 0;
 	context = device ? ibv_open_device(device) : NULL;
@@ -287,7 +292,7 @@ static void device_ask(const struct vrb_ports *ports, const char *root, const ch
 		why_unlisted(&d, text, sizeof(text));
 	if (context)
 		ibv_close_device(context);
-	reason_add(r, name, text);
+	reason_add(q->reasons, name, text);
 }
 
 static int is_name(const struct dirent *e)
@@ -295,22 +300,49 @@ static int is_name(const struct dirent *e)
 	return e->d_name[0] != '.';
 }
 
-const char *vrb_ports_why_none(const struct vrb_ports *ports, const char *root, char *buf,
-			       size_t size)
+/*
+ * Verbs devices are listed in each network namespace, and devices in their own: where namespaces do not
+ * share them (rdma system), the one of this process may have none.
+ */
+static void elsewhere_ask(const struct question *q, const char *uverbs)
 {
-	struct reasons r = { .count = 0 };
+	char path[PATH_MAX], name[NAME_BYTES];
+
+	snprintf(path, sizeof(path), "%s/sys/class/infiniband_verbs/%s/ibdev", q->root, uverbs);
+	if (!line_read(path, name, sizeof(name)))
+		return;
+	snprintf(path, sizeof(path), "%s/sys/class/infiniband/%s", q->root, name);
+	if (access(path, F_OK))
+		reason_add(q->reasons, name, "it is in another network namespace than this process (rdma system: netns "
+			   "exclusive)");
+}
+
+/* Of each name in a class, in their order. */
+static void class_ask(const struct question *q, const char *class,
+		      void (*ask)(const struct question *q, const char *name))
+{
 	char path[PATH_MAX];
 	struct dirent **entry;
 	int count;
 
-	snprintf(path, sizeof(path), "%s/sys/class/infiniband", root);
+	snprintf(path, sizeof(path), "%s/sys/class/%s", q->root, class);
 	count = scandir(path, &entry, is_name, versionsort);
 	for (int i = 0; i < count; i++) {
-		device_ask(ports, root, entry[i]->d_name, &r);
+		ask(q, entry[i]->d_name);
 		free(entry[i]);
 	}
 	if (count >= 0)
 		free(entry);
+}
+
+const char *vrb_ports_why_none(const struct vrb_ports *ports, const char *root, char *buf,
+			       size_t size)
+{
+	struct reasons r = { .count = 0 };
+	const struct question q = { ports, root, &r };
+
+	class_ask(&q, "infiniband", device_ask);
+	class_ask(&q, "infiniband_verbs", elsewhere_ask);
 	reasons_print(&r, buf, size);
 	return buf;
 }

@@ -64,6 +64,7 @@ rails 2 link=eth,gids=ip4.v2/ip4.v2!:alt4.v2 'RoCE v2 is routed between IP netwo
 rails 2 link=eth,gids=ip4.v2/alt4.v2 'RoCE v2 is routed between IP networks'
 rails 1 link=eth,gids=ip4.v2+ll.v2 'soft0:2 of host0 .* link-local addresses alone'
 rails 1 link=eth,gids=ip4.v2/ip4.v2+ip4.v1 'soft0:2 of host1 has no GID of its kind'
+rails 1 link=eth,gids=ll.v2:ip4.v2!+ip4.v2 'soft0:1 of host0 .* no address handle can be made from its GIDs (No route to host) but'
 rails 2 link=eth,gids=ll.v2 'rail 0 .* has link-local GIDs alone'
 none link=eth,gids=ip4.v2! 'no address handle can be made from its GIDs (No route to host)'
 none link=eth,gids=ip4.v1/ip4.v2 'soft0:1 of host1 has no GID of its kind'

@@ -13,7 +13,7 @@ here=tests/cluster all=$here/all.log
 srcdir=$(cd "$srcdir" && pwd) || exit 99
 mkdir -p $here tests/hw
 all_jobs="yama conformance pyverbs beside topo loopback programs memory shaped wan suites collectives bad-input
-	down probe wire four"
+	down probe vlan wire four"
 mpich_jobs="programs memory suites"
 # Of all, a third by RG_SEED, each as long as the others: what a change of verbs breaks first is in all.
 turn=$((${RG_SEED:-1} / 3 % 9)) drawn=${CLUSTER_DRAWN-}

@@ -106,6 +106,16 @@ static void test_unopened(void **state)
 	says("fake0: it cannot be opened (Input/output error)");
 }
 
+/* The class of verbs devices is of all network namespaces, that of devices of one. */
+static void test_elsewhere(void **state)
+{
+	(void)state;
+	put("/sys/class/infiniband_verbs/abi_version", "6\n");
+	put("/sys/class/infiniband_verbs/uverbs0/ibdev", "rxe0\n");
+	put("/sys/class/infiniband_verbs/uverbs1/ibdev", "rxe1\n");
+	says("rxe0 and 1 more: it is in another network namespace than this process (rdma system: netns exclusive)");
+}
+
 /* The limit of the group itself, then of one around it; both versions of groups. */
 static void test_groups(void **state)
 {
@@ -166,6 +176,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_none, begin, end),
 		cmocka_unit_test_setup_teardown(test_states, begin, end),
 		cmocka_unit_test_setup_teardown(test_unopened, begin, end),
+		cmocka_unit_test_setup_teardown(test_elsewhere, begin, end),
 		cmocka_unit_test_setup_teardown(test_groups, begin, end),
 		cmocka_unit_test_setup_teardown(test_unlisted, begin, end),
 		cmocka_unit_test_setup_teardown(test_line, begin, end),

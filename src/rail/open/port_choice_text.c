@@ -104,6 +104,21 @@ static void lost_why(const struct choice *c, unsigned h, unsigned p, char *why, 
 		 port_text(&b->port[pair->port_b], text_b, sizeof(text_b)), b->name);
 }
 
+/* GIDs from which no address handle is made are none. */
+static void link_local_why(const struct choice_host *host, const struct choice_port *port, char *why, size_t size)
+{
+	for (unsigned i = 0; i < port->tables.gids; i++) {
+		const struct vrb_gid *gid = &port->tables.gid[i];
+
+		if (!gid->dead || vrb_gid_scope(gid->raw) == VRB_GID_LINK_LOCAL)
+			continue;
+		snprintf(why, size, "no address handle can be made from its GIDs (%s) but from link-local ones",
+			 strerror(gid->dead));
+		return;
+	}
+	snprintf(why, size, "link-local addresses alone, other ports of %s have more", host->name);
+}
+
 static void why_text(const struct choice *c, unsigned h, unsigned p, char *why, size_t size)
 {
 	const struct choice_left *left = &c->left[h][p];
@@ -122,7 +137,7 @@ static void why_text(const struct choice *c, unsigned h, unsigned p, char *why, 
 			snprintf(why, size, "the rails are of %s", layer_name(&c->host[0]->port[c->end[0][0].port]));
 		break;
 	case CHOICE_LINK_LOCAL:
-		snprintf(why, size, "link-local addresses alone, other ports of %s have more", host->name);
+		link_local_why(host, port, why, size);
 		break;
 	case CHOICE_SLOW:
 		snprintf(why, size, "%s, below a quarter of %s's %s",
