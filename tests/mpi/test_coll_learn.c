@@ -574,6 +574,24 @@ static void test_copy_has_what_is_settled(void **state)
 	free(job);
 }
 
+/* Two ranks have a choice where messages are long: Bruck's are in memory that peers map. */
+static void long_messages_of_two(void **state)
+{
+	struct coll_call call = { .id = COLL_ALLGATHER, .ranks = 2, .bytes = (size_t)256 << 10 };
+	struct coll_race race;
+	bool bruck = false;
+
+	(void)state;
+	call.usual = coll_choose(call.id, call.ranks, call.bytes, 0);
+	assert_true(coll_learn_may(&call));
+	coll_race_begin(&race, &call);
+	for (int c = 0; c < race.candidates; c++)
+		bruck |= race.candidate[c] == COLL_BRUCK;
+	assert_true(bruck);
+	call.bytes /= 2;
+	assert_false(coll_learn_may(&call));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -591,6 +609,7 @@ int main(void)
 		cmocka_unit_test(test_sizes_of_a_class),
 		cmocka_unit_test(test_choice_needs_its_conditions),
 		cmocka_unit_test(test_copy_has_what_is_settled),
+		cmocka_unit_test(long_messages_of_two),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

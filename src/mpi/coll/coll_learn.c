@@ -35,7 +35,8 @@ static const struct {
 
 /*
  * Algorithms that come near the best somewhere, by numbers of ranks and bytes.  Two ranks have no
- * choice where all algorithms send the same two messages, or one sends more of them.
+ * choice where all algorithms send the same two messages, or one sends more of them.  Bruck's messages
+ * are in memory of this library, which peers map: long ones may be faster though copied once more.
  */
 struct reach {
 	enum coll_algorithm algorithm;		/* COLL_AUTO: no more */
@@ -45,7 +46,7 @@ struct reach {
 	bool uneven;				/* not among a power of two of ranks */
 };
 
-enum { REACH = 6, TWO = 2, THREE = 3, ANY = INT_MAX };
+enum { REACH = 7, TWO = 2, THREE = 3, ANY = INT_MAX };
 static const struct reach within_reach[COLL_COUNT][REACH] = {
 	[COLL_BCAST] = {
 		{ COLL_BINOMIAL, THREE, 4, 16 * KIB, SIZE_MAX, 0, false },
@@ -54,8 +55,9 @@ static const struct reach within_reach[COLL_COUNT][REACH] = {
 		{ COLL_CHAIN, THREE, ANY, 2 * (size_t)COLL_CHAIN_BYTES, SIZE_MAX, 0, false },
 	},
 	[COLL_ALLGATHER] = {
-		{ COLL_DOUBLING, TWO, TWO, 256 * KIB, SIZE_MAX, 0, false },
+		{ COLL_DOUBLING, TWO, TWO, 128 * KIB, SIZE_MAX, 0, false },
 		{ COLL_RING, TWO, TWO, 256 * KIB, SIZE_MAX, 0, false },
+		{ COLL_BRUCK, TWO, TWO, 128 * KIB, SIZE_MAX, 0, false },
 		{ COLL_DOUBLING, THREE, ANY, 8 * KIB, SIZE_MAX, 0, false },
 		{ COLL_RING, THREE, ANY, 8 * KIB, SIZE_MAX, 0, false },
 		{ COLL_BRUCK, THREE, ANY, 8 * KIB, 1 * MIB, 0, true },
