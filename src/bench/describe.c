@@ -9,7 +9,6 @@
 #include "bench/preset.h"
 #include "bench/ways.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,15 +33,12 @@ static void add_line(json_t *lines, const char *fmt, ...)
 static const char *library(char *text, size_t size)
 {
 	char whole[MPI_MAX_LIBRARY_VERSION_STRING];
-	size_t used = 0;
 	int length;
 
 	MPI_Get_library_version(whole, &length);
 	whole[strcspn(whole, ",\n")] = '\0';
-	for (const char *c = whole; *c && used + 1 < size; c++)
-		if (!isspace((unsigned char)*c) || (used && text[used - 1] != ' '))
-			text[used++] = isspace((unsigned char)*c) ? ' ' : *c;
-	text[used] = '\0';
+	rg_text_squeeze(whole);
+	snprintf(text, size, "%.*s", (int)size - 1, whole);
 	return text;
 }
 

@@ -90,7 +90,8 @@ static _Noreturn void watch(pid_t program, const char *name, int word, int end)
 	if (chdir("/") || !await(program, word, end))
 		rg_warn("%s has ended and the layer has seen no MPI_Init: no message went over rails "
 			"(beyond its reach: programs that are statically linked or setuid, set "
-			"LD_PRELOAD themselves, or open a second MPI library by its path)", name);
+			"LD_PRELOAD themselves, open a second MPI library by its path, or have "
+			"sessions of MPI in place of MPI_Init)", name);
 	_exit(0);
 }
 

@@ -1,6 +1,7 @@
 /* text.c - see text.h. */
 #include "util/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -18,6 +19,18 @@ void rg_text_add(char *buf, size_t size, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(buf + used, size - used, format, args);
 	va_end(args);
+}
+
+void rg_text_squeeze(char *text)
+{
+	size_t used = 0;
+
+	for (const char *c = text; *c; c++)
+		if (!isspace((unsigned char)*c))
+			text[used++] = *c;
+		else if (used && text[used - 1] != ' ')
+			text[used++] = ' ';
+	text[used - (used && text[used - 1] == ' ')] = '\0';
 }
 
 /* Room for it, or NULL with errno. */

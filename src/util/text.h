@@ -8,6 +8,9 @@
 __attribute__((format(printf, 3, 4)))
 void rg_text_add(char *buf, size_t size, const char *format, ...);
 
+/* Each run of white space becomes one space; none stays at the ends. */
+void rg_text_squeeze(char *text);
+
 /*
  * Read a whole regular file of less than `most` bytes, and append a NUL; free() the result.
  * bytes: gets the length, may be NULL.  On error NULL and errno; EISDIR or EINVAL: not a

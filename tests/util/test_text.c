@@ -24,6 +24,25 @@ static void test_add(void **state)
 	assert_string_equal(text, "ab34567");
 }
 
+static void squeezed(const char *from, const char *to)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s", from);
+	rg_text_squeeze(text);
+	assert_string_equal(text, to);
+}
+
+static void test_squeeze(void **state)
+{
+	(void)state;
+	squeezed("MPICH Version:    \t4.0.2", "MPICH Version: 4.0.2");
+	squeezed("\t two words\n ", "two words");
+	squeezed("a b", "a b");
+	squeezed(" \t", "");
+	squeezed("", "");
+}
+
 static void write_file(const char *path, const char *bytes, size_t count)
 {
 	FILE *f = fopen(path, "w");
@@ -72,7 +91,8 @@ static void test_file(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_add), cmocka_unit_test(test_file) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_add), cmocka_unit_test(test_squeeze),
+					   cmocka_unit_test(test_file) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,6 +146,7 @@ void tell_native(void)
 	native.Comm_size(MPI_COMM_WORLD, &size);
 	native.Get_library_version(library, &length);
 	library[strcspn(library, ",\n")] = '\0';
+	rg_text_squeeze(library);
 	program = speaker_set();
 	rg_note("%d rank%s, native: no rails; every message is the MPI library's (%s)", size,
 		plural(size), library);
