@@ -47,11 +47,13 @@ void ranks_guard(MPI_Comm comm)
 
 bool ranks_failed(const struct bench_job *job, int rc)
 {
-	int mine = rc ? job->b.rank : job->b.size, first;
+	int mine[2] = { rc ? job->b.rank : job->b.size, rc != 0 }, all[2];
 
-	MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, job->where.comm);
-	rg_errors_release(first == job->b.rank);
-	return first < job->b.size;
+	MPI_Allreduce(mine, all, 2, MPI_INT, MPI_MIN, job->where.comm);
+	if (rc && !all[1] && job->where.host_count > 1)
+		rg_errors_place(job->where.place[job->b.rank].host);
+	rg_errors_release(all[0] == job->b.rank);
+	return all[0] < job->b.size;
 }
 
 /* A rank without work sleeps, so that ranks with work have the cores. */

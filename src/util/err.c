@@ -107,7 +107,8 @@ static void line_write(const char *mark, bool error, const char *fmt, va_list ar
 	size_t room = sizeof(line) - 1, length;
 	int saved = errno, n;
 
-	if (quiet)
+	/* Ranks agree on who prints what is kept: perhaps this one alone has an error. */
+	if (quiet && !(holding && error))
 		return;
 	n = snprintf(line, room, "%s: %s", program, mark);
 	length = n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;

@@ -49,7 +49,7 @@ int rg_end(int status);
 
 /*
  * While ranks agree on the success of a step, each keeps its first error instead
- * of printing it.  Afterwards one rank prints its error and the others drop
+ * of printing it, a quiet one, too.  Afterwards one rank prints its error and the others drop
  * theirs.  Calls do not nest: hold, then release.
  */
 void rg_errors_hold(void);

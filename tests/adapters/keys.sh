@@ -56,6 +56,10 @@ reason link=ib,prefix=1/2 'is on another subnet'
 named="--rails soft0:1,soft0:2"
 reason reach=0/soft0:2-1/soft0:2 'connection lost over soft0:2'
 named=
+# Below MPI, too: the rank that alone has an error tells.
+on maxwr=160/129 2 ./pt2pt/rg_verbs_bw --sizes 4K --time-cap 20ms
+expect "rg_verbs_bw: a limit of one host" refuses 'soft0:1 grants a queue pair 129 requests (accepted: 1 to 62) (host host1)$'
+expect "... one line" [ "$(ours rg_verbs_bw)" -eq 1 ]
 # A port is accused of what the fabric does, and of nothing that its adapter lacks; a key of no partition is none.
 pairs() {
 	spec=$1

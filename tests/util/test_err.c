@@ -35,6 +35,21 @@ static void test_line(void **state)
 	rg_set_quiet(false);
 }
 
+/* A quiet rank may be the one that alone has an error. */
+static void test_held_quietly(void **state)
+{
+	rg_set_program("rg_x");
+	rg_set_quiet(true);
+	capture_begin(2);
+	rg_errors_hold();
+	rg_error("mine");
+	rg_warn("not mine");
+	assert_true(rg_errors_release(true));
+	rg_error("silence");
+	assert_string_equal(capture_end(), "rg_x: mine\n");
+	rg_set_quiet(false);
+}
+
 /* The first error of a step is kept; a host is named once. */
 static void test_held(void **state)
 {
@@ -84,6 +99,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_line),
 		cmocka_unit_test(test_held),
+		cmocka_unit_test(test_held_quietly),
 		cmocka_unit_test(test_rank),
 	};
 
