@@ -81,6 +81,8 @@ static const char *why_not(const struct bench_job *job)
 		return "the largest size goes whole on one rail (--eager)";
 	if (shares_node(job))
 		return "pairs share a node";
+	if (!way_is_possible(RAILMPI_SINGLE_RAIL + 1))
+		return "each peer has one of the rails";
 	return NULL;
 }
 

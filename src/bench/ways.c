@@ -64,6 +64,13 @@ static bool way_text(const struct bench_column *way, int id, const char *extra, 
 	return false;
 }
 
+bool way_is_possible(int id)
+{
+	char why[OPT_WHY_BYTES];
+
+	return railmpi_way_check(way_choice(id)->name, why, sizeof(why)) == 0;
+}
+
 int way_open(struct bench_job *job, struct bench_column *way, int id)
 {
 	char value[MPI_MAX_INFO_VAL], extra[MPI_MAX_INFO_VAL - 32] = "", why[OPT_WHY_BYTES];

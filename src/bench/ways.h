@@ -10,6 +10,7 @@ int ways_open(struct bench_job *job);		/* rails, fabric, communicators */
  * settings of its own, or none.
  */
 int way_open(struct bench_job *job, struct bench_column *way, int id);
+bool way_is_possible(int id);			/* by the job's rails; silent */
 void ways_close(struct bench_job *job);
 /* The largest message that may be sent eagerly, over any way: --eager. */
 uint64_t ways_eager_limit(const struct bench_job *job);

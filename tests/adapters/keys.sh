@@ -96,6 +96,11 @@ if [ -n "${RG_LONG-}" ]; then
 		'soft0 of host0 has 5 queue pairs; 1 rank there, each connected with 3 peers and itself, takes 9' 5
 	narrow 12 qps=25 'soft0 of host0 has 25 queue pairs; 1 rank there, each connected with 11 peers and itself, takes 49' 25
 fi
+# Each peer has one rail: rows of one rail and of another would be of the same.
+if drawn 2 "narrow, by rail"; then
+	on hcas=2,ports=1,qps=3 2 ./pt2pt/rg_bw --over single:0,single:1 --sizes 4K --time-cap 20ms
+	expect "narrow: rails are not compared" refuses "--over single:1: a peer has one of the rails in this job"
+fi
 # The arithmetic is exact: so many are enough for a rank that sends to all and to itself, and one fewer is not.
 all() {
 	on "$1" 2 ./src/cli/railgauge exec --over stripe -- ./tests/adapters/ring all

@@ -179,6 +179,24 @@ static void test_no_such(void **unused)
 			    "to single:2, which is c:1)");
 }
 
+/* Of a job whose adapters have few queue pairs. */
+static void test_narrow(void **unused)
+{
+	struct rail_way way = { .policy = RAIL_SINGLE, .threshold = THRESHOLD, .eager = EAGER };
+	struct rail_ctx *ctx = context();
+	char why[256];
+
+	(void)unused;
+	ctx->narrow = true;
+	assert_int_equal(rail_way_check(ctx, &way, why, sizeof(why)), 0);
+	way.rail = 1;
+	assert_int_equal(rail_way_check(ctx, &way, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "single:1: a peer has one of the rails in this job"));
+	way.policy = RAIL_STRIPE;
+	assert_int_equal(rail_way_check(ctx, &way, why, sizeof(why)), 0);
+	ctx->narrow = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +206,7 @@ int main(void)
 		cmocka_unit_test(test_eager_limits),
 		cmocka_unit_test(test_exclusions),
 		cmocka_unit_test(test_no_such),
+		cmocka_unit_test(test_narrow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

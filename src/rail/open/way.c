@@ -50,6 +50,11 @@ int rail_way_check(const struct rail_ctx *ctx, const struct rail_way *way, char 
 			 last->port->name);
 		return -EINVAL;
 	}
+	if (policy->names_rail && way->rail && ctx->narrow) {
+		snprintf(why, why_size, "%s:%d: a peer has one of the rails in this job, as the line at its start "
+			 "says (accepted: %s, over that rail)", policy->name, way->rail, policy->name);
+		return -EINVAL;
+	}
 	if (way->eager > ctx->eager_max && way->eager != RAIL_AUTO) {
 		snprintf(why, why_size, "eager=%llu: the rails' buffers are not made for that "
 			 "(accepted: 0 to %llu, the job's --eager)",
