@@ -119,6 +119,14 @@ struct rail_plan_need rail_plan_narrow(const struct rail_plan_peer *peer)
 	return rail_plan_most(&p);
 }
 
+/* By nodes as well: ranks of one node may all be even, and those of the next odd. */
+uint32_t rail_plan_rail(struct rail_plan_place a, struct rail_plan_place b, uint32_t rails)
+{
+	const uint32_t apart = a.node > b.node ? a.node - b.node : b.node - a.node;
+
+	return (uint32_t)(((uint64_t)a.local_rank + b.local_rank + apart) % rails);
+}
+
 uint64_t rail_plan_reached(uint64_t ranks, uint64_t processes, bool meets)
 {
 	if (meets || processes <= 1)

@@ -63,6 +63,10 @@ struct rail_plan_need rail_plan_most(const struct rail_plan_peer *peer);
  */
 struct rail_plan_need rail_plan_narrow(const struct rail_plan_peer *peer);
 
+/* A narrow pair's rail, the same at both ends; each rank has about as many peers on each. */
+struct rail_plan_place { uint32_t node, local_rank; };
+uint32_t rail_plan_rail(struct rail_plan_place a, struct rail_plan_place b, uint32_t rails);
+
 /*
  * Processes that one of a node with so many reaches over the rails, of so many of the job.  Those of its node
  * have its memory, unless they meet over the rails (--intranode rails); a process that is alone on its node

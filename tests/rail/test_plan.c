@@ -65,6 +65,40 @@ static void test_large(void **state)
 	assert_int_equal(rail_plan_ring(RAIL_PLAN_MANY, 65536, false).units * 64, 512 * 1024);
 }
 
+/* The most peers on other nodes that a rank has on one rail, above an even share. */
+static uint32_t most_over(uint32_t nodes, uint32_t each, uint32_t rails)
+{
+	const uint32_t peers = (nodes - 1) * each, share = (peers + rails - 1) / rails;
+	uint32_t over = 0;
+
+	for (uint32_t i = 0; i < nodes * each; i++) {
+		const struct rail_plan_place a = { i % nodes, i / nodes };
+		uint32_t on[4] = { 0 };
+
+		for (uint32_t j = 0; j < nodes * each; j++) {
+			const struct rail_plan_place b = { j % nodes, j / nodes };
+
+			assert_int_equal(rail_plan_rail(a, b, rails), rail_plan_rail(b, a, rails));
+			on[rail_plan_rail(a, b, rails)] += a.node != b.node;
+		}
+		for (uint32_t r = 0; r < rails; r++)
+			if (on[r] > share + over)
+				over = on[r] - share;
+	}
+	return over;
+}
+
+/* Nodes with many ranks, or few: no rail of a narrow job has much more than its share. */
+static void test_narrow_rails(void **state)
+{
+	(void)state;
+	for (uint32_t nodes = 2; nodes <= 8; nodes++)
+		for (uint32_t each = 1; each <= 8; each++)
+			for (uint32_t rails = 1; rails <= 4; rails++)
+				assert_in_range(most_over(nodes, each, rails), 0, 2);
+	assert_int_equal(most_over(2, 64, 2), 0);
+}
+
 /* ---- A peer ---------------------------------------------------------------- */
 
 /* The resources that the peer of a connected job has taken.  Each number of a lane counts once, made or dropped. */
@@ -268,7 +302,7 @@ static void test_credit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_large), cmocka_unit_test(test_count),
+		cmocka_unit_test(test_large), cmocka_unit_test(test_narrow_rails), cmocka_unit_test(test_count),
 		cmocka_unit_test(test_srqs), cmocka_unit_test(test_polled),
 		cmocka_unit_test(test_credit),
 	};
