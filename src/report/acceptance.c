@@ -11,11 +11,19 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "report/record.h"
+
 static const json_t *acceptance_of(const json_t *end)
 {
 	const json_t *acceptance = json_object_get(end, "acceptance");
 
 	return json_is_object(acceptance) ? acceptance : NULL;
+}
+
+/* As the file has it, so that the map can be printed again to the last digit. */
+static double recorded(const json_t *object, const char *member)
+{
+	return record_number(json_number_value(json_object_get(object, member)));
 }
 
 static const char *text_of(const json_t *object, const char *member)
@@ -92,10 +100,10 @@ void acceptance_print_map(const json_t *end, FILE *out)
 		fprintf(out, "%20s", text_of(item, "rail"));
 	fprintf(out, "\n# %-12s", "level, MB/s");
 	json_array_foreach(json_object_get(acceptance, "rails"), i, item)
-		fprintf(out, "%20.2f", json_number_value(json_object_get(item, "level")));
+		fprintf(out, "%20.2f", recorded(item, "level"));
 	fprintf(out, "\n# %-12s", "8 bytes, us");
 	json_array_foreach(json_object_get(acceptance, "rails"), i, item)
-		fprintf(out, "%20.2f", json_number_value(json_object_get(item, "latency_us")));
+		fprintf(out, "%20.2f", recorded(item, "latency_us"));
 	fputc('\n', out);
 	json_array_foreach(json_object_get(acceptance, "nodes"), i, item)
 		node_print(item, out);

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "capture.h"
+#include "report/acceptance.h"
+#include "report/record.h"
 #include "report/report.h"
 #include "result_file.h"
 
@@ -245,6 +247,33 @@ static void test_damaged(void **state)
 	}
 }
 
+static const char *map_printed(const json_t *end)
+{
+	capture_begin(1);
+	acceptance_print_map(end, stdout);
+	fflush(stdout);
+	return capture_end();
+}
+
+/* A record has nine digits: the level's map is the same from it. */
+static void test_map_again(void **state)
+{
+	json_t *end = json_pack("{s{s[{sssfsf}]}}", "acceptance", "rails", "rail", "x:1", "level", 102257.8648,
+				"latency_us", 0.08);
+	json_t *again;
+	char *line, *said;
+
+	(void)state;
+	line = json_dumps(end, JSON_REAL_PRECISION(RECORD_DIGITS));
+	again = json_loads(line, 0, NULL);
+	said = strdup(map_printed(end));
+	assert_string_equal(said, map_printed(again));
+	free(said);
+	free(line);
+	json_decref(again);
+	json_decref(end);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +281,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_slow, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_note_after, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
+		cmocka_unit_test(test_map_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
