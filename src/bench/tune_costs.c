@@ -1,7 +1,7 @@
 /*
  * tune_costs.c - costs within this host: the transport learns them from messages, so messages of
  * each class of sizes are sent, one at a time and by windows, until rank 0 has learned.  The end that
- * receives chooses who moves a message, the end that sends whether it is offered.
+ * receives chooses who moves a message, the end that sends whether it is offered, and how it is copied.
  */
 #include "bench/tune_costs.h"
 #include "bench/ranks.h"
@@ -97,13 +97,15 @@ static void cell_learn(const struct bench_job *job, const struct partner *p, uns
 		       const struct rail_learned *cell)
 {
 	const uint64_t bytes = cell->bytes ? cell->bytes : LARGEST, end_ns = rg_now_ns() + CELL_NS;
-	const bool sends = strcmp(cell->table, "send") == 0, crosses = strcmp(cell->load, "crossing") == 0;
+	const bool copies = strcmp(cell->table, "copy") == 0, crosses = strcmp(cell->load, "crossing") == 0;
+	const bool sends = copies || strcmp(cell->table, "send") == 0;
 	const struct order o = {
 		.bytes = (int)bytes, .count = strcmp(cell->load, "alone") ? WINDOW : 1,
 		.to_0 = !sends || crosses, .from_0 = sends || crosses,
 	};
 
-	if (bytes > LARGEST || bytes <= job->where.fabric.eager_bytes)
+	/* Only messages above the eager limit are offered; shorter ones are copied, too. */
+	if (bytes > LARGEST || (bytes <= job->where.fabric.eager_bytes && !copies))
 		return;
 	for (int round = 0; !is_learned(n, round) && rg_now_ns() < end_ns; round++)
 		order_give(p, &o);

@@ -30,9 +30,10 @@ enum rail_learned_why {
 
 /* Names consist of lower-case letters, digits, '-' and '_'. */
 struct rail_learned {
-	char table[RAIL_LEARNED_NAME];	/* the end that chooses: "receive", "send" */
+	char table[RAIL_LEARNED_NAME];	/* the end that chooses: "receive", "send"; of copies: "copy" */
 	char place[RAIL_LEARNED_NAME];	/* of the peer: "host", "cache", "package", "apart" */
-	char load[RAIL_LEARNED_NAME];	/* "alone", "queued", "crossing"; of "send": "alone", "row", "crossing" */
+	char load[RAIL_LEARNED_NAME];	/* "alone", "queued", "crossing"; of "send": "alone", "row", "crossing"; of "copy":
+					 * the distance of both ends in their pages, "far", "near" */
 	uint64_t bytes;			/* per message, at most; 0: any more */
 	unsigned schemes;
 	struct {

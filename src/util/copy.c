@@ -33,6 +33,11 @@ _Static_assert((size_t)BLOCKS_MOST == RG_COPY_MOST, "a choice for each copy in b
 
 static struct rg_copy_cell choice[RG_COPY_CLASSES];
 
+struct rg_copy_cell *rg_copy_choice(unsigned class)
+{
+	return &choice[class];
+}
+
 /*
  * Up to 256 bytes the C library loads all before it stores; in its loop for more, loads wait for stores of
  * the same place in a page, which take long where another core has the line.

@@ -12,6 +12,9 @@
 void rg_copy_blocks(void *to, const void *from, size_t bytes);
 /* The same to memory that another core has read, in the faster of two ways: copy_choice.h. */
 void rg_copy_to_other_core(void *to, const void *from, size_t bytes);
+/* This process's choice of a class, below RG_COPY_CLASSES. */
+struct rg_copy_cell;
+struct rg_copy_cell *rg_copy_choice(unsigned class);
 
 /* The same; the lengths of one or two numbers are copied in place, as two words that may overlap. */
 static inline void rg_copy_short(void *to, const void *from, size_t bytes)

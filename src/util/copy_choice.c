@@ -2,17 +2,16 @@
 #include "util/copy_choice.h"
 
 /* Places in pages that are so near to each other are nearly the same, bytes. */
-enum { PAGE = 4096, NEAR = 512, NEAR_CLASSES = 2 };
+enum { PAGE = 4096, NEAR = 512 };
 
 unsigned rg_copy_class(const void *to, const void *from, size_t bytes)
 {
 	const uintptr_t ahead = ((uintptr_t)to - (uintptr_t)from + NEAR) % PAGE;
 	unsigned size = 0;
 
-	while (bytes >= 2 * RG_COPY_LEAST << size && size < RG_COPY_CLASSES / NEAR_CLASSES - 1)
+	while (bytes > 2 * RG_COPY_LEAST << size)
 		size++;
-
-	return NEAR_CLASSES * size + (ahead < 2 * NEAR);
+	return RG_COPY_PLACES * size + (ahead < 2 * NEAR);
 }
 
 static void way_set(struct rg_copy_cell *cell, enum rg_copy_way way)
@@ -42,9 +41,18 @@ static void sample_add(struct rg_copy_cell *cell, enum rg_copy_way way, uint32_t
 }
 
 /* The lower quartile: disturbances only add time. */
-static uint64_t cost(const struct rg_copy_cell *cell, enum rg_copy_way way)
+uint32_t rg_copy_cost(const struct rg_copy_cell *cell, enum rg_copy_way way)
 {
 	return cell->sample_ns[way][(RG_COPY_SAMPLES - 1) / 4];
+}
+
+void rg_copy_give(struct rg_copy_cell *cell, enum rg_copy_way way, const uint32_t cost_ns[RG_COPY_WAYS])
+{
+	for (int w = 0; w < RG_COPY_WAYS; w++)
+		cell->sample_ns[w][(RG_COPY_SAMPLES - 1) / 4] = cost_ns[w];
+	cell->given = true;
+	way_set(cell, way);
+	atomic_store_explicit(&cell->settled, true, memory_order_release);
 }
 
 void rg_copy_took(struct rg_copy_cell *cell, size_t bytes, uint64_t ns)
@@ -56,7 +64,8 @@ void rg_copy_took(struct rg_copy_cell *cell, size_t bytes, uint64_t ns)
 	sample_add(cell, way, (uint32_t)((ns < most ? ns : most) * RG_COPY_MOST / bytes));
 	if (cell->samples[RG_COPY_WHOLE] < RG_COPY_SAMPLES)
 		return;
-	way_set(cell, cost(cell, RG_COPY_WHOLE) * (100 + RG_COPY_MARGIN) < cost(cell, RG_COPY_BLOCKS) * 100 ?
+	way_set(cell, (uint64_t)rg_copy_cost(cell, RG_COPY_WHOLE) * (100 + RG_COPY_MARGIN) <
+				(uint64_t)rg_copy_cost(cell, RG_COPY_BLOCKS) * 100 ?
 		      RG_COPY_WHOLE : RG_COPY_BLOCKS);
 	atomic_store_explicit(&cell->settled, true, memory_order_release);
 }

@@ -24,7 +24,8 @@ enum {
 	RG_COPY_PASSED = 40,		/* copies before learning: memory of a ring is new at first */
 	RG_COPY_SAMPLES = 12,		/* of each way */
 	RG_COPY_MARGIN = 5,		/* percent */
-	RG_COPY_CLASSES = 8,
+	RG_COPY_PLACES = 2,
+	RG_COPY_CLASSES = 4 * RG_COPY_PLACES,	/* to 2, 4, 8, 16 KiB */
 };
 
 /* The sizes that are chosen for: bytes. */
@@ -35,16 +36,21 @@ struct rg_copy_cell {
 	_Atomic uint8_t way;		/* enum rg_copy_way, now */
 	_Atomic bool settled;
 	_Atomic bool taken;		/* by a thread, while it is not settled */
+	bool given;
 	uint8_t passed;
 	uint8_t samples[RG_COPY_WAYS];
 	uint32_t sample_ns[RG_COPY_WAYS][RG_COPY_SAMPLES];	/* of RG_COPY_MOST bytes, in order */
 };
 
-/* The class of a copy. */
+/* The class of a copy: RG_COPY_PLACES times that of its size, and 1 if both ends are near in their pages. */
 unsigned rg_copy_class(const void *to, const void *from, size_t bytes);
 /* The way of the next copy by a cell that is not settled.  True: rg_copy_took follows. */
 bool rg_copy_next(struct rg_copy_cell *cell);
 /* It has taken so long. */
 void rg_copy_took(struct rg_copy_cell *cell, size_t bytes, uint64_t ns);
+/* The cost of a way that decided, ns for RG_COPY_MOST bytes; of a settled cell. */
+uint32_t rg_copy_cost(const struct rg_copy_cell *cell, enum rg_copy_way way);
+/* A choice of before, for good, with its costs; no copy is under way. */
+void rg_copy_give(struct rg_copy_cell *cell, enum rg_copy_way way, const uint32_t cost_ns[RG_COPY_WAYS]);
 
 #endif

@@ -112,16 +112,30 @@ static void test_choice(void **state)
 			}
 }
 
+/* A choice of a file stays, with its costs. */
+static void test_given(void **state)
+{
+	static const uint32_t cost_ns[RG_COPY_WAYS] = { [RG_COPY_BLOCKS] = 500, [RG_COPY_WHOLE] = 300 };
+	struct rg_copy_cell cell = { .passed = 0 };
+
+	(void)state;
+	rg_copy_give(&cell, RG_COPY_WHOLE, cost_ns);
+	assert_true(cell.settled && cell.given);
+	assert_int_equal(cell.way, RG_COPY_WHOLE);
+	assert_int_equal(rg_copy_cost(&cell, RG_COPY_BLOCKS), 500);
+	assert_int_equal(rg_copy_cost(&cell, RG_COPY_WHOLE), 300);
+}
+
 static void test_class(void **state)
 {
 	const unsigned char *at = from;
 
 	(void)state;
 	assert_int_equal(rg_copy_class(at, at + 8192, 1024), 1);
-	assert_int_equal(rg_copy_class(at + 511, at, 2047), 1);
-	assert_int_equal(rg_copy_class(at + 512, at, 2047), 0);
-	assert_int_equal(rg_copy_class(at + 100, at + 612, 2048), 3);
-	assert_int_equal(rg_copy_class(at + 100, at + 613, 2048), 2);
+	assert_int_equal(rg_copy_class(at + 511, at, 2048), 1);
+	assert_int_equal(rg_copy_class(at + 512, at, 2048), 0);
+	assert_int_equal(rg_copy_class(at + 100, at + 612, 2049), 3);
+	assert_int_equal(rg_copy_class(at + 100, at + 613, 2049), 2);
 	assert_int_equal(rg_copy_class(at, at + 2048, 8184), 4);
 	assert_int_equal(rg_copy_class(at, at + 2048, RG_COPY_MOST), RG_COPY_CLASSES - 2);
 	assert_int_equal(rg_copy_class(at, at, RG_COPY_MOST), RG_COPY_CLASSES - 1);
@@ -135,6 +149,7 @@ int main(void)
 		cmocka_unit_test(test_short),
 		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_class),
+		cmocka_unit_test(test_given),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "rail/rail.h"
+#include "rail/message/copy_learner.h"
 #include "rail/message/eager_learner.h"
 #include "rail/message/scheme_learner.h"
 #include "rail/open/learner.h"
@@ -14,6 +15,7 @@
 static const struct rail_learner *const learners[] = {
 	&rail_scheme_learner,
 	&rail_eager_learner,
+	&rail_copy_learner,
 };
 
 enum { LEARNERS = sizeof(learners) / sizeof(*learners) };
