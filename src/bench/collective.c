@@ -120,7 +120,7 @@ static uint64_t loop_barrier(struct bench_job *job, uint64_t count, uint64_t *sa
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t begin, took;
 
-		MPI_Barrier(job->where.comm);
+		ranks_barrier(job);
 		begin = rg_now_ns();
 		job->def->run(&job->b);
 		took = rg_now_ns() - begin;
@@ -134,13 +134,13 @@ static uint64_t loop_osu(struct bench_job *job, uint64_t count, uint64_t *sample
 {
 	uint64_t runs = 0;
 
-	MPI_Barrier(job->where.comm);
+	ranks_barrier(job);
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t begin = rg_now_ns();
 
 		job->def->run(&job->b);
 		samples[i] = rg_now_ns() - begin;
-		MPI_Barrier(job->where.comm);
+		ranks_barrier(job);
 		runs += samples[i];
 	}
 	return runs;
@@ -209,8 +209,7 @@ void collective_reduce(const struct bench_job *job, uint64_t *samples, uint64_t 
 	bool mean = job->got.collective->method == BENCH_OSU;
 	uint64_t ranks = (uint64_t)job->b.size;
 
-	MPI_Reduce(job->b.rank ? samples : MPI_IN_PLACE, samples, (int)n, MPI_UINT64_T,
-		   mean ? MPI_SUM : MPI_MAX, 0, job->where.comm);
+	ranks_reduce(job, samples, (int)n, mean ? MPI_SUM : MPI_MAX);
 	for (uint64_t i = 0; !job->b.rank && mean && i < n; i++)
 		samples[i] = (samples[i] + ranks / 2) / ranks;
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "util/clock.h"
+
 /* ---- The end of the job ------------------------------------------------------------- */
 
 void *bench_must(void *memory)
@@ -78,6 +80,29 @@ uint64_t ranks_max(const struct bench_job *job, uint64_t mine)
 	MPI_Iallreduce(&mine, &all, 1, MPI_UINT64_T, MPI_MAX, job->where.comm, &request);
 	wait_for(job, &request);
 	return all;
+}
+
+void ranks_reduce(const struct bench_job *job, uint64_t *values, int count, MPI_Op op)
+{
+	MPI_Request request;
+
+	MPI_Ireduce(job->b.rank ? values : MPI_IN_PLACE, values, count, MPI_UINT64_T, op, 0, job->where.comm,
+		    &request);
+	wait_for(job, &request);
+}
+
+void ranks_barrier(const struct bench_job *job)
+{
+	MPI_Request request;
+	int done = 0;
+
+	if (!job->where.oversubscribed) {
+		MPI_Barrier(job->where.comm);
+		return;
+	}
+	MPI_Ibarrier(job->where.comm, &request);
+	while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done)
+		rg_yield();
 }
 
 void ranks_meet(const struct bench_job *job)

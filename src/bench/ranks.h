@@ -13,6 +13,13 @@ uint64_t ranks_max(const struct bench_job *job, uint64_t mine);
 /* A barrier, in which ranks that do not run sleep. */
 void ranks_meet(const struct bench_job *job);
 /*
+ * MPI_Barrier between samples: soon over for all.  On an oversubscribed node a rank that waits yields:
+ * where MPI libraries do not, a rank whose peers share its core would poll their slices away.
+ */
+void ranks_barrier(const struct bench_job *job);
+/* The values of all ranks by an operation, at rank 0; ranks that wait as in ranks_max. */
+void ranks_reduce(const struct bench_job *job, uint64_t *values, int count, MPI_Op op);
+/*
  * End a step that began with rg_errors_hold: the lowest rank that failed prints its error line.
  * Did any rank fail?
  */
