@@ -435,6 +435,49 @@ static void test_breach_while_leaving(void **state)
 	wire_qp_close(&q);
 }
 
+static void read_all(int fd)
+{
+	static char bytes[1 << 16];
+
+	while (recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+}
+
+/* An acknowledgement that is owed while the kernel has no room leaves later, without another frame. */
+static void test_ack_while_full(void **state)
+{
+	struct wire_qp q = wire_qp_open((struct wire_config){ 0 });
+	struct hca_fabric *fabric = hca_context_of(wire.ctx)->fabric;
+	struct hca_wire_qp *w = wire_of(&q);
+	const int ends[] = { q.fd, w->stream.fd }, room = 65536;
+	struct hca_frame f;
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(setsockopt(ends[i], SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)), 0);
+		assert_int_equal(setsockopt(ends[i], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
+	}
+	wire_post(&q, IBV_WR_RDMA_WRITE, 1, 0, WIRE_MEMORY);
+	while (!w->stream.blocked)
+		wire_pass();
+	hca_lock(&fabric->life);	/* no pass but this test's */
+	f = wire_request(&q, HCA_FRAME_WRITE, 8);
+	f.addr = (uint64_t)(uintptr_t)wire.memory;
+	f.rkey = wire.mr->rkey;
+	wire_put(&q, &f, "12345678");
+	while (!w->owes_ack)
+		fabric->wire->progress(fabric);
+	w->ack_at = hca_wire_pass(w->wire) + 1000;
+	while (w->stream.out_at < w->stream.out_end || w->stream.piece_left || w->current) {
+		fabric->wire->progress(fabric);
+		read_all(q.fd);
+	}
+	for (int i = 0; i < 2000 && w->owes_ack; i++)
+		fabric->wire->progress(fabric);
+	assert_false(w->owes_ack);
+	hca_unlock(&fabric->life);
+	wire_qp_close(&q);
+}
+
 /* ---- Calls ------------------------------ */
 
 /* The time passes in steps; each call that is due ends. */
@@ -494,6 +537,7 @@ int main(void)
 		cmocka_unit_test(test_own_farewell),
 		cmocka_unit_test(test_breaches),
 		cmocka_unit_test(test_breach_while_leaving),
+		cmocka_unit_test(test_ack_while_full),
 		cmocka_unit_test(test_unreliable_peer_gone),
 	};
 

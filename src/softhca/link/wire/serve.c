@@ -142,9 +142,10 @@ void hca_wire_push(struct hca_wire_qp *w)
 		rc = hca_wire_flush(w);
 		more = !rc && put_more(w);
 	} while (more && w->stream.out_total < end);
-	if (more)
+	/* The kernel had no room when the acknowledgement was owed, perhaps, and has some now. */
+	if (more || (!rc && w->owes_ack))
 		hca_wire_owe(w);
-	else if (rc == -EAGAIN || (!rc && !w->owes_ack))
+	else if (!rc || rc == -EAGAIN)
 		owe_no_pass(w);		/* epoll reports room in the kernel */
 	if (rc && rc != -EAGAIN && !w->broken)
 		w->broken = rc;
