@@ -99,7 +99,7 @@ fi
 # Each peer has one rail: rows of one rail and of another would be of the same.
 if drawn 2 "narrow, by rail"; then
 	on hcas=2,ports=1,qps=3 2 ./pt2pt/rg_bw --over single:0,single:1 --sizes 4K --time-cap 20ms
-	expect "narrow: rails are not compared" refuses "--over single:1: a peer has one of the rails in this job"
+	expect "narrow: rails are not compared" refuses "over single:1: a peer has one of the rails in this job"
 fi
 # The arithmetic is exact: so many are enough for a rank that sends to all and to itself, and one fewer is not.
 all() {
