@@ -6,7 +6,6 @@
  * itself, until the queue pair is connected.  A stream that has carried messages is never replaced:
  * its loss is the loss of the peer.
  */
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 #include <netinet/in.h>
@@ -356,38 +355,11 @@ static void begin_anew(struct hca_wire_qp *w)
 	end_lost(w);
 }
 
-/* A program closes descriptors that it has not opened: the number may be another file's by now. */
-static bool is_taken(int error)
-{
-	return error == -EBADF || error == -ENOTSOCK;
-}
-
-static void say_taken(struct hca_wire_qp *w)
-{
-	const union ibv_gid *host = &w->qp->attr.ah_attr.grh.dgid;
-	char text[INET6_ADDRSTRLEN];
-
-	hca_wire_say(w->wire, w->qp->attr.port_num - 1u, host, HCA_WIRE_TAKEN,
-		     "this program has closed the descriptor of the connection to host %s "
-		     "(accepted: it closes those that it has opened)",
-		     hca_gid_format(host, text, sizeof(text)));
-}
-
 /* An error that no other line is about; ETIME: hca_wire_is_silent has said why. */
 static bool is_kernels(int error)
 {
 	return error && error != -ECONNRESET && error != -EPIPE && error != -EPROTO && error != -ETIME &&
 	       error != -EFAULT;
-}
-
-static void say_failed(struct hca_wire_qp *w, int error)
-{
-	const union ibv_gid *host = &w->qp->attr.ah_attr.grh.dgid;
-	char text[INET6_ADDRSTRLEN];
-
-	hca_wire_say(w->wire, w->qp->attr.port_num - 1u, host, HCA_WIRE_SILENT,
-		     "the connection to host %s has failed: %s",
-		     hca_gid_format(host, text, sizeof(text)), strerror(-error));
 }
 
 /* The kernel resets the connection of a process that ends with unread bytes; so does a lost path (life.c). */
@@ -404,12 +376,12 @@ void hca_wire_lost(struct hca_wire_qp *w, int error)
 
 	if (w->broken && w->broken != -EPIPE && error != -EPROTO)
 		error = w->broken;	/* the first one; later reads find the end */
-	if (is_taken(error)) {
-		say_taken(w);
+	if (hca_stream_is_taken(error)) {
+		hca_wire_say_taken(w);
 		hca_stream_forget(&w->stream);
+	} else if (qp->reliable && is_kernels(error)) {
+		hca_wire_say_failed(w, error);
 	}
-	else if (qp->reliable && is_kernels(error))
-		say_failed(w, error);
 	w->fate = fate_by(error);
 	if (w->state == HCA_WIRE_GREETING) {	/* parked too long, or of an earlier life */
 		close_stream(w, HCA_WIRE_CALLING);

@@ -251,14 +251,13 @@ void hca_wire_peer_serve(struct hca_wire_peer *p)
 	hca_wire_peer_used(p);
 	if (n == -EPROTO)
 		say_breach(p);
+	if (hca_stream_is_taken(n))
+		hca_stream_forget(s);
 	if (n > 0)
 		hca_wire_watch_again(wire, s->fd, p);
-	else if (n != -EAGAIN) {
-		if (n == -EBADF || n == -ENOTSOCK)
-			hca_stream_forget(s);
-		hca_wire_peer_remove(p);
-	}
-	else
+	else if (n == -EAGAIN)
 		hca_stream_flush(s);
+	else
+		hca_wire_peer_remove(p);
 	hca_unlock(&wire->peers.lock);
 }

@@ -126,6 +126,24 @@ void hca_wire_say_unconnected(struct hca_wire_qp *w)
 			     w->calls ? "listen on" : "call", wire->port_first, wire->port_last);
 }
 
+void hca_wire_say_taken(struct hca_wire_qp *w)
+{
+	char host[INET6_ADDRSTRLEN];
+
+	hca_wire_say(w->wire, rail_of(w), host_of(w), HCA_WIRE_TAKEN,
+		     "this program has closed the descriptor of the connection to host %s "
+		     "(accepted: it closes those that it has opened)",
+		     hca_gid_format(host_of(w), host, sizeof(host)));
+}
+
+void hca_wire_say_failed(struct hca_wire_qp *w, int error)
+{
+	char host[INET6_ADDRSTRLEN];
+
+	hca_wire_say(w->wire, rail_of(w), host_of(w), HCA_WIRE_SILENT, "the connection to host %s has failed: %s",
+		     hca_gid_format(host_of(w), host, sizeof(host)), strerror(-error));
+}
+
 static void say_silent(struct hca_wire_qp *w, uint64_t silence_ns)
 {
 	const char *here = hca_netif_trouble(netif_of(w));
@@ -157,16 +175,16 @@ static void say_forgotten(struct hca_wire_qp *w, uint64_t silence_ns)
 		     hca_gid_format(host_of(w), host, sizeof(host)), (unsigned)(silence_ns / SEC_NS));
 }
 
-static void say_too_long(struct hca_wire_qp *w, uint64_t silence_ns)
+void hca_wire_say_too_long(struct hca_wire *wire, unsigned rail, const union ibv_gid *gid, uint64_t silence_ns)
 {
 	char host[INET6_ADDRSTRLEN];
 
-	hca_wire_say(w->wire, rail_of(w), host_of(w), HCA_WIRE_TOO_LONG,
+	hca_wire_say(wire, rail, gid, HCA_WIRE_TOO_LONG,
 		     "host %s answers, but long packets have not reached it for %u s: the path does "
 		     "not pass the MTU of %u, or a firewall has forgotten this connection (accepted: "
 		     "at both ends the smallest MTU of the path)",
-		     hca_gid_format(host_of(w), host, sizeof(host)), (unsigned)(silence_ns / SEC_NS),
-		     netif_of(w)->mtu);
+		     hca_gid_format(gid, host, sizeof(host)), (unsigned)(silence_ns / SEC_NS),
+		     wire->fabric->netif[rail].mtu);
 }
 
 /* ---- Questions ----------------------------------------------------------- */
@@ -294,7 +312,7 @@ static bool judge(struct hca_wire_qp *w, const struct tcp_info *info, bool lossy
 		if (all_are_short(w, info))
 			say_forgotten(w, silence_ns);
 		else
-			say_too_long(w, silence_ns);
+			hca_wire_say_too_long(w->wire, rail_of(w), host_of(w), silence_ns);
 		return true;
 	}
 	if (now_ns - life->asked_ns < QUESTION_NS)

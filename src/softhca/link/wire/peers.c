@@ -1,12 +1,10 @@
 /* peers.c - see peers.h. */
 #include "softhca/link/wire/peers.h"
 
-#include <arpa/inet.h>
 #include <linux/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "softhca/base/gid.h"
 #include "softhca/base/netif.h"
 #include "softhca/link/wire/socket.h"
 #include "softhca/object/fabric.h"
@@ -192,17 +190,6 @@ static uint64_t peer_look(struct hca_wire_peer *p, uint64_t now_ns)
 	return p->called ? UINT64_MAX : p->again_ns;
 }
 
-static void say_stuck(const struct hca_wire_peer *p)
-{
-	char host[INET6_ADDRSTRLEN];
-
-	hca_wire_say(p->wire, p->rail, &p->gid, HCA_WIRE_TOO_LONG,
-		     "host %s answers, but long packets have not reached it for %u s: the path does not pass "
-		     "the MTU of %u, or a firewall has forgotten this connection (accepted: at both ends the "
-		     "smallest MTU of the path)", hca_gid_format(&p->gid, host, sizeof(host)),
-		     (unsigned)(STUCK_NS / 1000000000u), p->wire->fabric->netif[p->rail].mtu);
-}
-
 /*
  * An open stream: packets that are sent again and again keep all datagrams after them.  Then it is closed,
  * and the next call tells whether the host answers.
@@ -288,7 +275,7 @@ void hca_wire_peer_reached(struct hca_wire_peer *p, int fd)
 	hca_lock(&wire->peers.lock);
 	p->called = false;
 	if (is_stuck(p))
-		say_stuck(p);
+		hca_wire_say_too_long(wire, p->rail, &p->gid, STUCK_NS);
 	fate_keep(p, HCA_FATE_ALIVE);
 	if (peer_open(p, fd))
 		hca_stream_flush(&p->stream);

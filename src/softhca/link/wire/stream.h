@@ -10,6 +10,7 @@
 #ifndef HCA_WIRE_STREAM_H
 #define HCA_WIRE_STREAM_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,6 +57,11 @@ struct hca_stream {
 int hca_stream_open(struct hca_stream *s, int fd);
 /* Close the socket, with what waits; may be called again. */
 void hca_stream_close(struct hca_stream *s);
+/* Does the error of an operation tell that a program has closed a descriptor which it has not opened? */
+static inline bool hca_stream_is_taken(int error)
+{
+	return error == -EBADF || error == -ENOTSOCK;
+}
 /* The descriptor is closed, and perhaps another file's: it stays as it is. */
 void hca_stream_forget(struct hca_stream *s);
 

@@ -297,7 +297,7 @@ void hca_wire_greeted(struct hca_wire_qp *w);
 void hca_wire_lost(struct hca_wire_qp *w, int error);
 /* The program has closed descriptors that are not its own: all streams are lost. */
 void hca_wire_lose_all(struct hca_wire *wire);
-/* Of the process of this queue pair number, as the streams of those tell that were connected to it. */
+/* The fate of the process that has this queue pair number, as the ends of streams to it tell. */
 enum hca_fate hca_wire_stream_fate(struct hca_wire *wire, uint32_t port, const union ibv_gid *gid, uint32_t qpn);
 /* The peer's queue pair has stopped. */
 void hca_wire_left(struct hca_wire_qp *w);
@@ -329,6 +329,11 @@ void hca_wire_life_end(struct hca_wire_qp *w);
  * long; people have been told, and the stream ends by a reset when it is closed.
  */
 bool hca_wire_is_silent(struct hca_wire_qp *w, uint64_t now_ns);
+/* Lines about the end of a queue pair's connection: -errno of the kernel; a descriptor that the program closed. */
+void hca_wire_say_failed(struct hca_wire_qp *w, int error);
+void hca_wire_say_taken(struct hca_wire_qp *w);
+/* A line about a path that passes no long packets to a host on a rail, from 0. */
+void hca_wire_say_too_long(struct hca_wire *wire, unsigned rail, const union ibv_gid *gid, uint64_t silence_ns);
 /* Prints a line about a host on a rail, from 0.  fabric.life held. */
 void hca_wire_say(struct hca_wire *wire, unsigned rail, const union ibv_gid *host,
 		  enum hca_wire_line line, const char *fmt, ...)
