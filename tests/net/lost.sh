@@ -10,8 +10,15 @@ all_say() {
 	[ "$(grep -c "^rank [0-9]*: $2\$" "$out")" -eq "$1" ]
 }
 
-# The launcher, which would end the job at once, learns of it later.
-launch 4 sh -c 'tests/mpi/lost killed; code=$?; sleep 8; exit $code'
+# The launcher, which would end the job at once, learns of it when all ranks have ended.
+mkdir "$work/ended" || exit 99
+launch 4 sh -c 'tests/mpi/lost killed
+	code=$? looks=0
+	: >"$0/${OMPI_COMM_WORLD_RANK-$PMI_RANK}"
+	while [ "$(ls "$0" | grep -c .)" -lt 4 ] && [ $((looks += 1)) -le 600 ]; do
+		sleep 0.1
+	done
+	exit $code' "$work/ended"
 expect "a rank that dies: each wait has ended" all_say 3 "as it should be"
 expect "... the reason, at each" \
 	[ "$(grep -c '^lost: peer 3 is lost: .*its process has .*ended' "$err")" -eq 3 ]
