@@ -5,33 +5,20 @@
 . "$srcdir/tests/run-lib.sh"
 limit=240
 
-# On both nodes, after the rules of before are gone: `came RAIL FROM TO [OTHER]`, RoCE packets that this rail
-# receives are dropped, or go to the other one.
-on_nodes() {
-	for node in 0 1; do
-		ssh node$node "node=$node
-			came() {
-				where='action drop'
-				[ -z \"\${4-}\" ] || where=\"action mirred ingress redirect dev eth\$4\"
-				tc filter add dev eth\$1 parent ffff: protocol ip u32 match ip protocol 17 0xff \
-					match ip dport 4791 0xffff match ip src \$2 match ip dst \$3 \$where
-			}
-			for rail in 0 1; do
-				! tc qdisc show dev eth\$rail | grep -q ingress || tc qdisc del dev eth\$rail ingress
-				tc qdisc add dev eth\$rail handle ffff: ingress
-			done
-			$1" || expect "node$node: $1" false
-	done
-}
-bw() {
-	on_nodes "$1"
-	launch 2 pt2pt/rg_bw --over stripe -m 64K:256K -i 2 -x 1 -W 4 -c
-}
-# well RAILS: so many, and every byte was right.
-well() {
-	[ "$rc" -eq 0 ] && grep -q "^# fabric: kernel software, RoCE, $1 rail" "$out" && grep -q Pass "$out" &&
-		! grep -q Fail "$out"
-}
+. "$srcdir/tests/cluster/two-rails.sh"
+# The rules of before go; `came RAIL FROM TO [OTHER]`: RoCE packets that this rail receives are dropped, or go
+# to the other one.
+# shellcheck disable=SC2016,SC2034 # the nodes' shells expand them; two-rails.sh has them sent
+rules='came() {
+		where="action drop"
+		[ -z "${4-}" ] || where="action mirred ingress redirect dev eth$4"
+		tc filter add dev eth$1 parent ffff: protocol ip u32 match ip protocol 17 0xff \
+			match ip dport 4791 0xffff match ip src $2 match ip dst $3 $where
+	}
+	for rail in 0 1; do
+		! tc qdisc show dev eth$rail | grep -q ingress || tc qdisc del dev eth$rail ingress
+		tc qdisc add dev eth$rail handle ffff: ingress
+	done'
 line() {
 	[ "$(ours rg_bw)" -eq 1 ] && grep -q "^rg_bw: --rails all: $1" "$err"
 }

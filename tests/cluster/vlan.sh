@@ -4,20 +4,7 @@
 . "$srcdir/tests/run-lib.sh"
 limit=240
 
-on_nodes() {
-	for node in 0 1; do
-		ssh node$node "node=$node; $1" || expect "node$node: $1" false
-	done
-}
-bw() {
-	on_nodes "$1"
-	launch 2 pt2pt/rg_bw --over stripe -m 64K:256K -i 2 -x 1 -W 4 -c
-}
-# well RAILS: so many, and every byte was right.
-well() {
-	[ "$rc" -eq 0 ] && grep -q "^# fabric: kernel software, RoCE, $1 rail" "$out" && grep -q Pass "$out" &&
-		! grep -q Fail "$out"
-}
+. "$srcdir/tests/cluster/two-rails.sh"
 # left out WORDS: one line, about the second rail
 line() {
 	[ "$(ours rg_bw)" -eq 1 ] && grep -q "^rg_bw: --rails all: rxe1:1 of node. .*left out: .*$1" "$err"
