@@ -17,7 +17,7 @@ void ranks_meet(const struct bench_job *job);
  * where MPI libraries do not, a rank whose peers share its core would poll their slices away.
  */
 void ranks_barrier(const struct bench_job *job);
-/* The values of all ranks by an operation, at rank 0; ranks that wait as in ranks_max. */
+/* Reduces the values of all ranks to rank 0's; ranks that wait sleep as in ranks_max. */
 void ranks_reduce(const struct bench_job *job, uint64_t *values, int count, MPI_Op op);
 /*
  * End a step that began with rg_errors_hold: the lowest rank that failed prints its error line.

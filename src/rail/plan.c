@@ -119,7 +119,7 @@ struct rail_plan_need rail_plan_narrow(const struct rail_plan_peer *peer)
 	return rail_plan_most(&p);
 }
 
-/* By nodes as well: ranks of one node may all be even, and those of the next odd. */
+/* Nodes count as well: ranks of one node may all be even, and those of the next odd. */
 uint32_t rail_plan_rail(struct rail_plan_place a, struct rail_plan_place b, uint32_t rails)
 {
 	const uint32_t apart = a.node > b.node ? a.node - b.node : b.node - a.node;

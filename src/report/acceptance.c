@@ -20,7 +20,7 @@ static const json_t *acceptance_of(const json_t *end)
 	return json_is_object(acceptance) ? acceptance : NULL;
 }
 
-/* As the file has it, so that the map can be printed again to the last digit. */
+/* The number that the file has, so that the map can be printed again to the last digit. */
 static double recorded(const json_t *object, const char *member)
 {
 	return record_number(json_number_value(json_object_get(object, member)));

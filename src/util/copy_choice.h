@@ -46,7 +46,7 @@ struct rg_copy_cell {
 unsigned rg_copy_class(const void *to, const void *from, size_t bytes);
 /* The way of the next copy by a cell that is not settled.  True: rg_copy_took follows. */
 bool rg_copy_next(struct rg_copy_cell *cell);
-/* It has taken so long. */
+/* The copy that follows rg_copy_next has taken so long. */
 void rg_copy_took(struct rg_copy_cell *cell, size_t bytes, uint64_t ns);
 /* The cost of a way that decided, ns for RG_COPY_MOST bytes; of a settled cell. */
 uint32_t rg_copy_cost(const struct rg_copy_cell *cell, enum rg_copy_way way);

@@ -317,7 +317,7 @@ static void elsewhere_ask(const struct question *q, const char *uverbs)
 			   "exclusive)");
 }
 
-/* Of each name in a class, in their order. */
+/* Calls `ask` for each name in a class, in their order. */
 static void class_ask(const struct question *q, const char *class,
 		      void (*ask)(const struct question *q, const char *name))
 {

@@ -218,7 +218,7 @@ static void first_messages(void **state)
 
 /* ---- Messages that cross ------------------------------------------------------ */
 
-/* As `rows` of both directions: the leader's windows; what both ends' copies take together counts. */
+/* The leader's windows, as `rows` of both directions: the cost is that of both ends' copies together. */
 static double crossing_cost(const struct machine *m, bool eager, double bytes)
 {
 	return eager ? m->eager + bytes / m->ring_rate * 2 : m->offer_row + bytes / m->kernel_rate;
@@ -236,7 +236,7 @@ static bool cross(struct world *w, uint64_t bytes, uint32_t place)
 	return eager;
 }
 
-/* All of a window is sent at once, and the next one when it is done. */
+/* A window is sent at once, and the next one when it is done. */
 static void windows(struct world *w, uint64_t bytes, uint32_t length, int count)
 {
 	while (count--) {

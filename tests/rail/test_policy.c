@@ -179,7 +179,7 @@ static void test_no_such(void **unused)
 			    "to single:2, which is c:1)");
 }
 
-/* Of a job whose adapters have few queue pairs. */
+/* A job whose adapters have few queue pairs takes one rail a peer. */
 static void test_narrow(void **unused)
 {
 	struct rail_way way = { .policy = RAIL_SINGLE, .threshold = THRESHOLD, .eager = EAGER };

@@ -364,7 +364,7 @@ static unsigned rest_match(const struct choice *c, const struct choice_probes *p
 	return best;
 }
 
-/* Has one of a host's answered an earlier host's, and not passed full packets? */
+/* Has an address of the host answered one of an earlier host, and not passed full packets? */
 static bool rest_is_narrow(const struct choice *c, const struct choice_probes *probes,
 			   const uint8_t *chosen, unsigned host)
 {

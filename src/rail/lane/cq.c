@@ -34,7 +34,7 @@ static void wanted_came(struct rail_ctx *ctx)
 		ctx->cq_wanted--;
 }
 
-/* Its datagrams or, on a wire, the connection itself. */
+/* The peer's datagrams tell why it is lost or, on a wire, the connection itself. */
 static int why_lost(const struct rail_lane *lane, const char **why)
 {
 	const struct rail *rail = &lane->ctx->rail[lane->rail];

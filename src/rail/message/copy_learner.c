@@ -25,7 +25,7 @@ static unsigned parts(const struct rail_cell_at *at)
 	return RG_COPY_CLASSES / RG_COPY_PLACES - 1 - at->class;
 }
 
-/* Another thread may measure: what is not settled is not read. */
+/* Cells that are not settled are not read, since another thread may measure. */
 static void copy_get(const struct rail_ctx *ctx, const struct rail_cell_at *at, struct rail_learned *out)
 {
 	const struct rg_copy_cell *cell = cell_at(at);

@@ -99,7 +99,7 @@ struct rail_row {
 	bool streams;			/* those before: many in rows */
 	uint8_t crosses;		/* many from the peer: so many times EAGER_ROW_SENT are left of that */
 	uint8_t peer_place;		/* enum rail_place */
-	/* By class: the scheme of the peer's last message, if it leads; messages to it that still obey. */
+	/* The scheme of the last message of a peer that leads, and the messages to it that still obey, by class. */
 	uint8_t told[EAGER_CLASSES], obeys[EAGER_CLASSES];
 };
 

@@ -117,7 +117,8 @@ static bool pairs_are_few(const struct crowd *c, unsigned rail, char *why, size_
 			 "peer%s%s, take%s %llu: each peer has one rail and smaller shares, which are %llu",
 			 (int)device_length(port->name), port->name, c->host->name, port->queue_pairs,
 			 c->processes, c->processes == 1 ? "" : "s", others, others == 1 ? "" : "s",
-			 c->itself ? " and itself" : "", c->processes == 1 ? "s" : "", (unsigned long long)all, (unsigned long long)narrow);
+			 c->itself ? " and itself" : "", c->processes == 1 ? "s" : "", (unsigned long long)all,
+			 (unsigned long long)narrow);
 	return true;
 }
 

@@ -295,7 +295,7 @@ static bool ports_fail(struct rail_hosts *h, const struct rail_loss *lost, size_
 	return news;
 }
 
-/* What does not pass since a port has failed is no loss. */
+/* A path whose own port has failed is no loss. */
 static bool is_loss(const struct rail_hosts *h, const struct rail_loss *loss)
 {
 	return is_of_hosts(h, loss) && loss->from != loss->to && !loss_port(h, loss)->failed &&

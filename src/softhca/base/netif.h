@@ -47,7 +47,7 @@ int hca_netif_watch(void);
 bool hca_netif_watch_changed(int fd);
 /* Is the interface up, with carrier and with its address?  A system call or two. */
 bool hca_netif_is_up(const struct hca_netif *n);
-/* What keeps it from that, for people; NULL: nothing. */
+/* The reason why the interface is not, for people; NULL: it is. */
 const char *hca_netif_trouble(const struct hca_netif *n);
 
 /* ---- For lists of interfaces --------------------------------------------- */

@@ -223,7 +223,7 @@ int hca_socket_accept(int listener)
 	return fd;
 }
 
-/* Before Linux 5.1 by the name that the interface has now. */
+/* Kernels before Linux 5.1 take a name, which is the one that the interface has now. */
 static int bind_by_name(int fd, unsigned interface)
 {
 	char name[IFNAMSIZ];
