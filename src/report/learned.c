@@ -79,3 +79,12 @@ void learned_text(const json_t *end, char *text, size_t size)
 	json_object_foreach(places, place, cells)
 		place_add(place, cells, text, size);
 }
+
+void learned_line(const json_t *end, int launches, FILE *out)
+{
+	char line[LEARNED_TEXT];
+
+	learned_text(end, line, sizeof(line));
+	if (*line)
+		fprintf(out, "# learned%s: %s\n", launches > 1 ? " in the first launch" : "", line);
+}

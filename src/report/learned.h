@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <stddef.h>
+#include <stdio.h>
 
 enum { LEARNED_TEXT = 1024 };
 
@@ -12,5 +13,8 @@ enum { LEARNED_TEXT = 1024 };
  * "host receive alone read to 16K, halves to 2M; host send row eager to 64K".  "": nothing was learned.
  */
 void learned_text(const json_t *end, char *text, size_t size);
+
+/* The line below a table, of a program and of `railgauge report` alike; launches: of how many the table is. */
+void learned_line(const json_t *end, int launches, FILE *out);
 
 #endif

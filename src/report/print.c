@@ -64,18 +64,9 @@ static void print_app(const struct report_file *f, FILE *text)
 	app_table_close(&t);
 }
 
-static void print_learned(const struct report_file *f, FILE *text)
-{
-	char line[LEARNED_TEXT];
-
-	learned_text(f->end, line, sizeof(line));
-	if (*line)
-		fprintf(text, "# learned%s: %s\n", f->launches > 1 ? " in the first launch" : "", line);
-}
-
 static int verdict_print(const struct report_file *f, FILE *text)
 {
-	print_learned(f, text);
+	learned_line(f->end, f->launches, text);
 	acceptance_print_map(f->end, text);
 	citable_print(&f->citable, text);
 	acceptance_print_faults(f->end, text);

@@ -10,6 +10,7 @@
 #include "report/acceptance.h"
 #include "report/app.h"
 #include "report/axis.h"
+#include "report/learned.h"
 #include "report/matrix.h"
 #include "report/merge.h"
 #include "report/print.h"
@@ -292,6 +293,7 @@ int report_close(struct report *r, int status, json_t *extra)
 	app_table_close(&r->app);
 	text_close(&r->text);
 	if (r->text.out) {
+		learned_line(record, 1, r->text.out);
 		acceptance_print_map(record, r->text.out);
 		citable_print(&r->citable, r->text.out);
 		acceptance_print_faults(record, r->text.out);

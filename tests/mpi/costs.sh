@@ -36,10 +36,12 @@ expect "its run record has them" eval \
 	'grep "\"type\": *\"run\"" "$json" | grep -q "\"learned\": *{\"[a-z]*\": *\[{\"table\": *\"receive\", *\"load\": *\"alone\", *\"bytes\": *16384, *\"scheme\": *\"halves\", *\"why\": *\"given\""'
 expect "its end record has each rank's" eval \
 	'[ "$(grep "\"type\": *\"end\"" "$json" | grep -o "\"places\"" | wc -l)" -eq 2 ]'
+live=$(grep '^# learned: ' "$out")
 src/cli/railgauge report --no-plot "$json" >"$out" 2>"$err"
 rc=$?
 expect "a report has rank 0's in a line" grep -q \
 	'^# learned: [a-z]* receive alone halves to 16K (given).*; [a-z]* receive queued turns to 16K (given)' "$out"
+expect "... as the program has" [ "$(grep '^# learned: ' "$out")" = "$live" ]
 src/cli/railgauge compare "$json" "$json" >"$out" 2>"$err"
 expect "a comparison has those of each side" [ "$(grep -c '^# [AB] learned, 1 of 1 launch alike: [a-z]' "$out")" -eq 2 ]
 launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/known_calls
