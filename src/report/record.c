@@ -56,6 +56,20 @@ double record_number(double value)
 	return strtod(text, NULL);
 }
 
+void record_round(json_t *record)
+{
+	json_t *value;
+	const char *name;
+	size_t i;
+
+	if (json_is_real(record))
+		json_real_set(record, record_number(json_real_value(record)));
+	json_array_foreach(record, i, value)
+		record_round(value);
+	json_object_foreach(record, name, value)
+		record_round(value);
+}
+
 static int records_put(int fd, const json_t *first, const json_t *more)
 {
 	int rc = record_put(fd, first);

@@ -22,6 +22,8 @@ int record_close(struct record_file *f);
 /* A number as it is in a record: with RECORD_DIGITS digits. */
 enum { RECORD_DIGITS = 9 };
 double record_number(double value);
+/* The same for all numbers of a record, in place: views of it and of its file agree to the last digit. */
+void record_round(json_t *record);
 
 /* {"schema": 2, "type": type} */
 json_t *record_new(const char *type);

@@ -66,6 +66,7 @@ static json_t *redacted(const struct report_table *t, json_t *record)
 	json_t *written = redact_record(t->redact, record);
 
 	json_decref(record);
+	record_round(written);
 	return written;
 }
 
