@@ -112,7 +112,8 @@ dropin_LTLIBRARIES = softhca-files.la
 softhca_files_la_SOURCES = src/softhca/api/files.c
 softhca_files_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version
 all-local: .libs/softhca/libibverbs.so.1
-.libs/softhca/libibverbs.so.1: libsofthca.la softhca-files.la
+# Links have the time of what they name, which is older: made once.
+.libs/softhca/libibverbs.so.1: | libsofthca.la softhca-files.la
 	$(AM_V_GEN)$(MKDIR_P) .libs/softhca && cd .libs/softhca && \
 		ln -sf ../softhca-files.so . && ln -sf ../libsofthca.so.0 libibverbs.so.1
 install-data-hook:
