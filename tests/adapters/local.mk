@@ -9,6 +9,7 @@ check_PROGRAMS += tests/adapters/late
 tests_adapters_late_LDADD = librail.la $(MPI_LIBS)
 tests_adapters_late_LDFLAGS = $(mpi_program_ldflags) -no-install
 CLEANFILES += tests/adapters/*.log tests/adapters/*.trs
-check-adapters: all $(check_PROGRAMS)
+check-adapters: all
+	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) $(check_PROGRAMS)
 	$(AM_V_at)$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/run-jobs.sh "$(ADAPTERS_ONLY)" $(adapters_jobs)
 .PHONY: check-adapters

@@ -14,8 +14,8 @@ EXTRA_DIST += tests/cluster/guest.sh tests/cluster/init.sh tests/cluster/mpirun.
 EXTRA_PROGRAMS += tests/cluster/beside
 tests_cluster_beside_LDADD = -libverbs
 CLEANFILES += tests/cluster/*.log tests/cluster/*.trs tests/hw/*.log tests/hw/*.trs
-check-cluster: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_module.la \
-		tests/cluster/beside
+check-cluster: all
+	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_module.la tests/cluster/beside
 	$(AM_V_at)$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/cluster/run.sh
 .PHONY: check-cluster
 
@@ -26,6 +26,7 @@ EXTRA_DIST += tests/hw/run.sh tests/hw/about.sh tests/hw/mpirun.sh tests/hw/foun
 	tests/hw/rank1.sh \
 	tests/hw/starved.sh
 CLEANFILES += tests/hw/found tests/hw/found.err tests/hw/about-before tests/hw/about-after check-hw.tar.gz
-check-hw: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_module.la
+check-hw: all
+	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_module.la
 	$(AM_V_at)$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/hw/run.sh || test $$? -eq 77
 .PHONY: check-hw

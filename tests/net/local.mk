@@ -8,6 +8,7 @@ tests_net_hello_LDFLAGS = $(mpi_program_ldflags) -no-install
 check_PROGRAMS += tests/net/end
 tests_net_end_LDADD = $(SOFTHCA_KIT)
 CLEANFILES += tests/net/*.log tests/net/*.trs
-check-net: all $(check_PROGRAMS)
+check-net: all
+	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) $(check_PROGRAMS)
 	$(AM_V_at)$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/run-jobs.sh "$(NET_ONLY)" $(net_jobs)
 .PHONY: check-net

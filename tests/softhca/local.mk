@@ -175,7 +175,8 @@ CLEANFILES += fuzz_spec.libfuzzer fuzz_registry.libfuzzer fuzz_segment.libfuzzer
 	fuzz_frame.libfuzzer fuzz_handshake.libfuzzer fuzz_wire.libfuzzer
 EXTRA_DIST += tests/fuzz/libfuzzer.c
 # What takes long, and what needs a build of its own; the whole of what CI takes a part of.
-check-long: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_module.la
+check-long: all
+	@$(MAKE) $(AM_MAKEFLAGS) $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_module.la
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-verbs
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-adapters
