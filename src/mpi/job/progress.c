@@ -27,6 +27,7 @@
 #include "mpi/p2p/unexpected.h"
 #include "mpi/watch/call_count.h"
 #include "mpi/watch/dump.h"
+#include "rail/programs.h"
 #include "rail/rail.h"
 #include "util/clock.h"
 #include "util/compiler.h"
@@ -44,6 +45,7 @@ enum {
 	CALLS_PER_LOOK = 32,		/* then: calls of the library's progress for each */
 	DRIVE_NATIVE_EMPTY = 64,	/* empty rounds, about a microsecond, before the library's turns */
 	YIELD_ROUNDS = 8,		/* empty rounds before giving way on a crowded node */
+	CONNECT_ROUNDS = 64,		/* empty rounds before giving way to a peer that is to answer */
 	SHARE_ROUNDS = 64,		/* rounds with events before giving way: they may never cease */
 };
 
@@ -398,7 +400,7 @@ static void poll_idle(unsigned *idle)
 		return;
 	if (layer.multiple && (n >= DRIVE_NATIVE_EMPTY || n % YIELD_ROUNDS == 0))
 		let_others_in(n % YIELD_ROUNDS == 0);
-	else if (layer.oversubscribed)
+	else if (layer.oversubscribed || (n % CONNECT_ROUNDS == 0 && rail_connects(layer.rails)))
 		rg_yield();
 }
 
