@@ -2,7 +2,7 @@
  * start_coll.h - collectives of the MPI library over MPI_COMM_WORLD, for the start and the end of the layer.
  *
  * The library's own waits keep the processor.  Where ranks outnumber cores, and the library does not know it,
- * each of some twenty collectives would take a time slice.  These give way.
+ * each collective would take a time slice.  These give way.
  */
 #ifndef RAILMPI_START_COLL_H
 #define RAILMPI_START_COLL_H
