@@ -20,7 +20,7 @@ railmpi_sources = \
 	src/mpi/job/handshake.c src/mpi/job/handshake.h src/mpi/job/hello.c src/mpi/job/hello.h src/mpi/job/domains.c src/mpi/job/domains.h \
 	src/mpi/job/init.c src/mpi/job/launched.c src/mpi/job/launched.h src/mpi/job/library.c src/mpi/job/library.h src/mpi/job/options.c \
 	src/mpi/job/options.h src/mpi/job/places.c src/mpi/job/places.h \
-	src/mpi/job/progress.c src/mpi/job/progress.h src/mpi/job/world.c \
+	src/mpi/job/progress.c src/mpi/job/progress.h src/mpi/job/start_coll.c src/mpi/job/start_coll.h src/mpi/job/world.c \
 	src/mpi/job/world.h \
 	src/mpi/p2p/isendrecv.c src/mpi/p2p/match.c src/mpi/p2p/match.h \
 	src/mpi/p2p/match_order.c src/mpi/p2p/match_order.h src/mpi/p2p/p2p.c \

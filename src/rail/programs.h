@@ -35,6 +35,8 @@ bool rail_peer_copies(const struct rail_peer *peer);
 void rail_peer_place(struct rail_peer *peer, enum rail_place place);
 /* The name of a peer's place, as in struct rail_learned. */
 const char *rail_place_name(const struct rail_peer *peer);
+/* Does a message wait for a connection? */
+bool rail_connects(const struct rail_ctx *ctx);
 /* The port itself (verbs/vrb.h), for users of verbs in addition to this library. */
 const struct vrb_port *rail_port(const struct rail_ctx *ctx, int rail);
 /* All ports that were found, those that are no rails, too. */

@@ -31,8 +31,9 @@
 	X(Graph_create) \
 	X(Errhandler_free) X(Error_class) X(Error_string) X(Exscan) X(Finalize) X(Finalized) X(Free_mem) X(Gather) X(Gatherv) \
 	X(Get_address) X(Get_count) X(Get_library_version) \
-	X(Group_free) X(Group_translate_ranks) X(Ibarrier) X(Ibsend) X(Improbe) X(Imrecv) \
-	X(Info_get) X(Init) X(Init_thread) X(Initialized) X(Iprobe) X(Irecv) X(Irsend) X(Isend) \
+	X(Group_free) X(Group_translate_ranks) X(Iallgather) X(Iallgatherv) X(Iallreduce) \
+	X(Ibarrier) X(Ibcast) X(Ibsend) X(Improbe) X(Imrecv) \
+	X(Info_get) X(Init) X(Init_thread) X(Initialized) X(Iprobe) X(Irecv) X(Ireduce) X(Irsend) X(Isend) \
 	X(Issend) X(Mprobe) X(Mrecv) X(Op_commutative) X(Probe) X(Query_thread) X(Recv) \
 	X(Recv_init) X(Reduce) X(Reduce_local) X(Reduce_scatter) X(Reduce_scatter_block) \
 	X(Request_free) X(Request_get_status) X(Rsend) X(Rsend_init) X(Scan) X(Scatter) \

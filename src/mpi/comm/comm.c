@@ -24,6 +24,7 @@
 #include "mpi/job/calibrate.h"
 #include "mpi/job/options.h"
 #include "mpi/job/progress.h"
+#include "mpi/job/start_coll.h"
 #include "mpi/p2p/match.h"
 #include "mpi/railmpi.h"
 #include "rail/rail.h"
@@ -127,6 +128,7 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 	int rank, wrong = rail_way_check(layer.rails, wanted, why, sizeof(why)), rc = 0;
 	struct comm *c = wrong ? NULL : comm_alloc(handle, wanted);
 	uint64_t mine[FIELDS] = {0}, all[FIELDS];
+	MPI_Request reduced;
 
 	mine[FAILED] = !c;
 	mine[WAY] = way_digest(wanted);
@@ -134,7 +136,8 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 	if (c && c->rank == 0)
 		mine[CONTEXT] = (uint64_t)(layer.world_rank + 1) << 32 |
 				atomic_fetch_add(&context_counter, 1);
-	native.Allreduce(mine, all, FIELDS, MPI_UINT64_T, MPI_MAX, handle);
+	native.Iallreduce(mine, all, FIELDS, MPI_UINT64_T, MPI_MAX, handle, &reduced);
+	start_await(&reduced, UINT64_MAX);
 
 	if (all[FAILED] || all[WAY] != ~all[NOT_WAY]) {
 		native.Comm_rank(handle, &rank);

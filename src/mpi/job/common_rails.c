@@ -18,6 +18,7 @@
 #include "mpi/job/agree.h"
 #include "mpi/job/options.h"
 #include "mpi/job/progress.h"
+#include "mpi/job/start_coll.h"
 #include "rail/rail.h"
 #include "util/err.h"
 
@@ -90,12 +91,11 @@ static int lists_gather(struct lists *l)
 	const int mine = (int)l->mine_bytes;
 	int rc;
 
-	native.Allgather(&mine, 1, MPI_INT, l->count, 1, MPI_INT, MPI_COMM_WORLD);
+	start_allgather(&mine, sizeof(mine), l->count);
 	rg_errors_hold();
 	rc = agree(lists_place(l));
 	if (!rc)
-		native.Allgatherv(l->mine, mine, MPI_BYTE, l->all, l->count, l->at, MPI_BYTE,
-				  MPI_COMM_WORLD);
+		start_allgatherv(l->mine, mine, l->all, l->count, l->at);
 	return rc;
 }
 
@@ -105,7 +105,7 @@ static bool faults_exclude(struct rail_hosts *hosts)
 
 	if (is_lowest(layer.world_rank))
 		rail_hosts_try(hosts, &mine);
-	native.Allreduce(&mine.rails, &all.rails, 1, MPI_UINT32_T, MPI_BOR, MPI_COMM_WORLD);
+	start_allreduce(&mine.rails, &all.rails, 1, MPI_UINT32_T, MPI_BOR);
 	return rail_hosts_exclude(hosts, &all);
 }
 
@@ -146,7 +146,7 @@ static int on_every(int ready)
 {
 	int every;
 
-	native.Allreduce(&ready, &every, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	start_allreduce(&ready, &every, 1, MPI_INT, MPI_MIN);
 	return every;
 }
 
@@ -160,8 +160,7 @@ static void addresses_gather(struct probing *p, const unsigned char *mine, unsig
 		p->at[r] = used;
 		used += p->bytes[r];
 	}
-	native.Allgatherv(mine, p->bytes[layer.world_rank], MPI_BYTE, all, p->bytes, p->at, MPI_BYTE,
-			  MPI_COMM_WORLD);
+	start_allgatherv(mine, p->bytes[layer.world_rank], all, p->bytes, p->at);
 }
 
 /* False: some host cannot probe, or nothing needs to be. */
@@ -187,7 +186,7 @@ static bool is_missing(const struct probing *p, const uint64_t *most_ms, int rou
 
 	for (int i = 0; i < rounds && any; i++) {
 		mine = p->prober && rail_probe_round(p->prober, most_ms[i] * 1000000);
-		native.Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+		start_allreduce(&mine, &any, 1, MPI_INT, MPI_MAX);
 	}
 	return any;
 }
@@ -200,14 +199,14 @@ static struct rail_loss *losses_gather(struct probing *p, size_t *count)
 	struct rail_loss *all;
 	uint64_t used = 0;
 
-	native.Allgather(&bytes, 1, MPI_INT, p->bytes, 1, MPI_INT, MPI_COMM_WORLD);
+	start_allgather(&bytes, sizeof(bytes), p->bytes);
 	for (int r = 0; r < layer.world_size; r++) {
 		p->at[r] = (int)used;
 		used += (uint64_t)p->bytes[r];
 	}
 	all = used <= INT_MAX ? malloc(used ? used : 1) : NULL;
 	if (on_every(all != NULL)) {
-		native.Allgatherv(p->mine, bytes, MPI_BYTE, all, p->bytes, p->at, MPI_BYTE, MPI_COMM_WORLD);
+		start_allgatherv(p->mine, bytes, all, p->bytes, p->at);
 		*count = used / sizeof(*all);
 		return all;
 	}
@@ -236,7 +235,7 @@ static bool suspects_probe(struct probing *p)
 {
 	if (p->prober)
 		rail_probe_suspects(p->prober, p->marked);
-	native.Allreduce(MPI_IN_PLACE, p->marked, (int)p->count, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
+	start_allreduce(MPI_IN_PLACE, p->marked, (int)p->count, MPI_BYTE, MPI_BOR);
 	return pairs_probe(p, p->marked);
 }
 

@@ -15,22 +15,11 @@
 #include "mpi/abi/native.h"
 #include "mpi/job/progress.h"
 #include "mpi/job/rail_choice.h"
-#include "util/clock.h"
+#include "mpi/job/start_coll.h"
 #include "util/err.h"
-#include "util/random.h"
-
-#define PROBING_NAP_NS 100000u
-#define WAITING_NAP_NS 500000u
-
-/* A rank's place. */
-struct whereabouts {
-	uint8_t host[16];		/* zero: unknown */
-	uint64_t job;			/* rank 0's is the job's */
-	uint64_t with_down;		/* SOFTHCA_NET_DOWN=port; rank 0's is the job's */
-};
 
 struct finder {
-	struct whereabouts *rank;	/* [ranks] */
+	const struct hello *rank;	/* [ranks] */
 	unsigned hosts, mine;		/* number of hosts, and this rank's host */
 	unsigned *leader;		/* [hosts]: ranks */
 	int *count, *at;		/* [ranks]: bytes of a leader's part, for Allgatherv */
@@ -44,7 +33,7 @@ static bool all_are(bool good)
 {
 	int mine = good, all;
 
-	native.Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	start_allreduce(&mine, &all, 1, MPI_INT, MPI_MIN);
 	return all;
 }
 
@@ -55,36 +44,11 @@ static bool is_leader(const struct finder *f)
 
 /* ---- Hosts --------------------------------------------------------------- */
 
-static bool is_down_a_port(void)
-{
-	const char *text = getenv("SOFTHCA_NET_DOWN");
-
-	return text && strcmp(text, "port") == 0;
-}
-
-static int hosts_meet(struct finder *f)
-{
-	const size_t ranks = (size_t)layer.world_size;
-	struct whereabouts mine = { .job = rg_random(), .with_down = is_down_a_port() };
-
-	f->rank = calloc(ranks, sizeof(*f->rank));
-	f->leader = calloc(ranks, sizeof(*f->leader));
-	f->count = calloc(ranks, sizeof(*f->count));
-	f->at = calloc(ranks, sizeof(*f->at));
-	if (!all_are(f->rank && f->leader && f->count && f->at))
-		return -ENOMEM;
-	if (softhca_net_host(mine.host))
-		memset(mine.host, 0, sizeof(mine.host));
-	native.Allgather(&mine, sizeof(mine), MPI_BYTE, f->rank, sizeof(mine), MPI_BYTE,
-			 MPI_COMM_WORLD);
-	return 0;
-}
-
 /* The number of this rank's host; a new one, if no lower rank is there. */
 static unsigned host_of(struct finder *f, unsigned rank)
 {
 	for (unsigned h = 0; h < f->hosts; h++)
-		if (memcmp(f->rank[f->leader[h]].host, f->rank[rank].host, 16) == 0)
+		if (memcmp(f->rank[f->leader[h]].net_host, f->rank[rank].net_host, 16) == 0)
 			return h;
 	f->leader[f->hosts] = rank;
 	return f->hosts++;
@@ -92,7 +56,12 @@ static unsigned host_of(struct finder *f, unsigned rank)
 
 static int hosts_count(struct finder *f)
 {
-	for (unsigned r = 0; r < (unsigned)layer.world_size; r++) {
+	const unsigned ranks = (unsigned)layer.world_size;
+
+	f->leader = calloc(ranks, sizeof(*f->leader));
+	f->count = calloc(ranks, sizeof(*f->count));
+	f->at = calloc(ranks, sizeof(*f->at));
+	for (unsigned r = 0; f->leader && r < ranks; r++) {
 		unsigned h = host_of(f, r);
 
 		if (r == (unsigned)layer.world_rank)
@@ -100,18 +69,17 @@ static int hosts_count(struct finder *f)
 	}
 	f->host = calloc(f->hosts, sizeof(*f->host));
 	f->found = calloc(f->hosts, sizeof(*f->found));
-	return all_are(f->host && f->found) ? 0 : -ENOMEM;
+	return all_are(f->leader && f->count && f->at && f->host && f->found) ? 0 : -ENOMEM;
 }
 
 /* All ranks get the parts of all hosts, of `bytes` each, from the leaders. */
-static void parts_gather(struct finder *f, void *parts, size_t bytes)
+static void parts_gather(struct finder *f, void *parts, size_t bytes, MPI_Request *request)
 {
 	for (unsigned h = 0; h < f->hosts; h++) {
 		f->count[f->leader[h]] = (int)bytes;
 		f->at[f->leader[h]] = (int)(h * bytes);
 	}
-	native.Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, parts, f->count, f->at, MPI_BYTE,
-			  MPI_COMM_WORLD);
+	start_iallgatherv(MPI_IN_PLACE, 0, parts, f->count, f->at, request);
 }
 
 /* ---- Probing ------------------------------------------------------------- */
@@ -122,8 +90,8 @@ static void host_fill(struct finder *f)
 	int count = softhca_net_list(h->net, SOFTHCA_NETS_MAX);
 
 	gethostname(h->name, sizeof(h->name) - 1);
-	memcpy(h->id, f->rank[layer.world_rank].host, sizeof(h->id));
-	if (count >= 0 && softhca_probe_open(&f->probe, h->net, (unsigned)count, f->rank[0].job) == 0)
+	memcpy(h->id, f->rank[layer.world_rank].net_host, sizeof(h->id));
+	if (count >= 0 && softhca_probe_open(&f->probe, h->net, (unsigned)count, f->rank[0].probe_job) == 0)
 		h->count = (uint32_t)count;
 	else
 		snprintf(h->error, sizeof(h->error), "%s", softhca_last_error());
@@ -148,25 +116,26 @@ static void calls_begin(struct finder *f, unsigned step)
 					   &found->rest[step][i][k]);
 }
 
-/* A leader serves the calls of others until all have their results. */
+/* All ranks get all results.  A leader serves the calls of others until then: the last calls are over. */
 static void probe_all(struct finder *f)
 {
-	MPI_Request barrier;
+	MPI_Request gathered;
+	unsigned round = 0;
 	int done = 0;
 
 	if (f->probe)
 		for (unsigned s = 0; s < f->choice.steps; s++)
 			calls_begin(f, s);
 	while (f->probe && softhca_probe_progress(f->probe))
-		rg_sleep_ns(PROBING_NAP_NS);
-	native.Ibarrier(MPI_COMM_WORLD, &barrier);
-	for (;;) {
-		native.Test(&barrier, &done, MPI_STATUS_IGNORE);
+		start_pause(round++);
+	parts_gather(f, f->found, sizeof(*f->found), &gathered);
+	for (round = 0; ; round++) {
+		native.Test(&gathered, &done, MPI_STATUS_IGNORE);
 		if (done)
 			break;
 		if (f->probe)
 			softhca_probe_progress(f->probe);
-		rg_sleep_ns(f->probe ? PROBING_NAP_NS : WAITING_NAP_NS);
+		start_pause(round);
 	}
 	softhca_probe_close(f->probe);
 	f->probe = NULL;
@@ -211,33 +180,31 @@ static int rails_name(const struct finder *f, const char **soft)
 
 static int finder_run(struct finder *f, const char **soft)
 {
-	int rc = hosts_meet(f);
+	MPI_Request gathered;
+	int rc = hosts_count(f);
 
-	if (!rc)
-		rc = hosts_count(f);
 	if (rc)
 		return rc;
 	if (is_leader(f))
 		host_fill(f);
-	parts_gather(f, f->host, sizeof(*f->host));
-	if (!all_are(choice_begin(&f->choice, f->host, f->hosts, f->rank[0].with_down) == 0))
+	parts_gather(f, f->host, sizeof(*f->host), &gathered);
+	start_await(&gathered, UINT64_MAX);
+	if (!all_are(choice_begin(&f->choice, f->host, f->hosts, f->rank[0].net_down) == 0))
 		return -ENOMEM;
 	probe_all(f);
-	parts_gather(f, f->found, sizeof(*f->found));
 	choice_finish(&f->choice, f->found);
 	return rails_name(f, soft);
 }
 
-int find_rails(const char **soft)
+int find_rails(const struct hello *all, const char **soft)
 {
-	struct finder f = { .hosts = 0 };
+	struct finder f = { .rank = all };
 	int rc = finder_run(&f, soft);
 
 	if (rc == -ENOMEM)
 		rg_error("no memory to find rails");
 	softhca_probe_close(f.probe);
 	choice_end(&f.choice);
-	free(f.rank);
 	free(f.leader);
 	free(f.count);
 	free(f.at);

@@ -16,32 +16,13 @@
 #include "mpi/abi/native.h"
 #include "mpi/job/options.h"
 #include "mpi/job/progress.h"
-#include "util/clock.h"
+#include "mpi/job/start_coll.h"
 #include "util/err.h"
 
 enum {
-	LOOKS = 1000,			/* before it sleeps between them */
-	NAP_NS = 500000,
 	LATER_NS = 1000000000,		/* a parent's own wait ends first: one rank tells */
 	RANKS_TOLD = 64,
 };
-
-/* True: the request is done before `limit_ns` are over. */
-static bool await(MPI_Request *request, uint64_t limit_ns)
-{
-	uint64_t until = rg_now_ns() + limit_ns;
-	int done = 0;
-
-	for (unsigned looks = 0; ; looks++) {
-		native.Test(request, &done, MPI_STATUS_IGNORE);
-		if (done || rg_reached(until, rg_now_ns()))
-			return done;
-		if (looks < LOOKS)
-			rg_yield();
-		else
-			rg_sleep_ns(NAP_NS);
-	}
-}
 
 /* A message of no bytes from that rank. */
 static bool hear(int from, uint64_t limit_ns)
@@ -49,7 +30,7 @@ static bool hear(int from, uint64_t limit_ns)
 	MPI_Request request;
 
 	native.Irecv(NULL, 0, MPI_BYTE, from, layer.tag_ub, MPI_COMM_WORLD, &request);
-	return await(&request, limit_ns);
+	return start_await(&request, limit_ns);
 }
 
 /* End the job with a line; the launcher ends the other ranks. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -74,6 +75,13 @@ static int32_t model_node(void)
 	return node < 0 ? 0 : node;
 }
 
+static bool is_down_a_port(void)
+{
+	const char *text = getenv("SOFTHCA_NET_DOWN");
+
+	return text && strcmp(text, "port") == 0;
+}
+
 void hello_fill(struct hello *h)
 {
 	memset(h, 0, sizeof(*h));
@@ -86,6 +94,10 @@ void hello_fill(struct hello *h)
 	h->model_node = model_node();
 	h->soft = rail_soft_is_named(&world_settings.rail);
 	h->net = rail_soft_is_net(&world_settings.rail);
+	h->net_down = is_down_a_port();
+	if (softhca_net_host(h->net_host))
+		memset(h->net_host, 0, sizeof(h->net_host));
+	h->probe_job = rg_random();
 	/* A kernel without random numbers leaves zeros, and the ranks with the user's own secret. */
 	if (!layer.world_rank &&
 	    getrandom(h->secret, sizeof(h->secret), 0) != sizeof(h->secret))

@@ -23,6 +23,9 @@ struct hello {
 	int32_t soft;		/* --rails names a software HCA; rank 0's is the job's */
 	char no_ports[HELLO_WHY_BYTES];	/* without ACTIVE ports: why; "": the kernel shows no device */
 	int32_t net;		/* a software HCA would have network interfaces as ports */
+	int32_t net_down;	/* SOFTHCA_NET_DOWN=port; rank 0's is the job's */
+	uint8_t net_host[16];	/* softhca_net_host; zero: unknown */
+	uint64_t probe_job;	/* the number of softhca_probe_open; rank 0's is the job's */
 };
 
 #pragma GCC visibility push(hidden)

@@ -27,6 +27,7 @@
 #include "mpi/p2p/unexpected.h"
 #include "mpi/watch/call_count.h"
 #include "mpi/watch/dump.h"
+#include "rail/programs.h"
 #include "rail/rail.h"
 #include "util/clock.h"
 #include "util/compiler.h"
@@ -44,6 +45,7 @@ enum {
 	CALLS_PER_LOOK = 32,		/* then: calls of the library's progress for each */
 	DRIVE_NATIVE_EMPTY = 64,	/* empty rounds, about a microsecond, before the library's turns */
 	YIELD_ROUNDS = 8,		/* empty rounds before giving way on a crowded node */
+	CONNECT_ROUNDS = 64,		/* empty rounds before giving way to a peer that is to answer */
 	SHARE_ROUNDS = 64,		/* rounds with events before giving way: they may never cease */
 };
 
@@ -56,7 +58,7 @@ static pthread_t progress_thread;
 static bool progress_thread_runs, biased;
 /* Held by the progress thread while it polls, and by a thread that forks. */
 static pthread_mutex_t fork_mutex = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic bool progress_thread_stop;
+static _Atomic uint32_t progress_thread_stop;	/* a flag, on which its ticks wait */
 
 /* ---- Exclusion ---------------------------------------------------------------------- */
 
@@ -310,7 +312,7 @@ static void progress_thread_tick(uint64_t tick_ns)
 
 	if (coarse)
 		prctl(PR_SET_TIMERSLACK, TICK_MAX_NS);
-	rg_sleep_ns(tick_ns);
+	rg_wait_word(&progress_thread_stop, 0, tick_ns, false);
 	if (coarse)
 		prctl(PR_SET_TIMERSLACK, 0);
 }
@@ -398,7 +400,7 @@ static void poll_idle(unsigned *idle)
 		return;
 	if (layer.multiple && (n >= DRIVE_NATIVE_EMPTY || n % YIELD_ROUNDS == 0))
 		let_others_in(n % YIELD_ROUNDS == 0);
-	else if (layer.oversubscribed)
+	else if (layer.oversubscribed || (n % CONNECT_ROUNDS == 0 && rail_connects(layer.rails)))
 		rg_yield();
 }
 
@@ -445,7 +447,7 @@ int layer_start_progress(void)
 	layer_enter();
 	library_start(library_look);
 	layer_leave();
-	atomic_store(&progress_thread_stop, false);
+	atomic_store(&progress_thread_stop, 0);
 	pthread_once(&fork_once, fork_watch);
 	/* All signals stay the program's: its handlers, and the signals that it keeps pending. */
 	progress_thread_runs = !rg_thread_start(&progress_thread, progress_thread_main, NULL);
@@ -458,7 +460,8 @@ int layer_start_progress(void)
 void layer_stop_progress(void)
 {
 	if (progress_thread_runs) {
-		atomic_store(&progress_thread_stop, true);
+		atomic_store(&progress_thread_stop, 1);
+		rg_wake_word(&progress_thread_stop, false);
 		layer_wake_progress_thread();
 		rg_thread_join(progress_thread);
 		progress_thread_runs = false;

@@ -30,6 +30,7 @@
 #include "mpi/job/options.h"
 #include "mpi/job/places.h"
 #include "mpi/job/progress.h"
+#include "mpi/job/start_coll.h"
 #include "mpi/p2p/match.h"
 #include "mpi/p2p/request.h"
 #include "mpi/p2p/unexpected.h"
@@ -63,10 +64,10 @@ static int coll_agree(void)
 	int rc = coll_set(world_settings.coll, why, sizeof(why));
 	int mine = rc ? layer.world_rank : layer.world_size, who;
 
-	native.Allreduce(&mine, &who, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	start_allreduce(&mine, &who, 1, MPI_INT, MPI_MIN);
 	if (who == layer.world_size)
 		return 0;
-	native.Bcast(why, sizeof(why), MPI_CHAR, who, MPI_COMM_WORLD);
+	start_bcast(why, sizeof(why), MPI_CHAR, who);
 	if (who)
 		snprintf(place, sizeof(place), "rank %d: ", who);
 	if (layer.world_rank == 0)
@@ -134,7 +135,7 @@ static int places_find(const struct hello *all, enum places_fabric *fabric)
 	if (!rc && *fabric != PLACES_DEVICES && !is_soft_asked(all))
 		places_tell_no_ports(all, layer.world_rank);
 	if (!rc && *fabric == PLACES_NET_FOUND) {
-		rc = find_rails(&world_settings.rail.soft);
+		rc = find_rails(all, &world_settings.rail.soft);
 		*fabric = PLACES_NET;
 	}
 	if (!rc)
@@ -204,24 +205,24 @@ static int add_all(const unsigned char *addresses)
 	return rc ? rc : rail_limits_check(layer.rails);
 }
 
-/* All ranks learn the addresses of all; connections are made when messages want them. */
-static int know_peers(void)
+/*
+ * All ranks learn the addresses of all; connections are made when messages want them.  `rc` is this rank's
+ * so far, and the ranks agree on it.  The result is this rank's again, its error held.
+ */
+static int know_peers(int rc)
 {
 	size_t n = (size_t)layer.world_size;
 	unsigned char mine[RAIL_ADDRESS_BYTES], *all = calloc(n, RAIL_ADDRESS_BYTES);
-	int rc = -ENOMEM;
 
 	world_peer = calloc(n, sizeof(*world_peer));
-	rg_errors_hold();
-	if (world_peer && all)
-		rc = rail_address(layer.rails, mine);
+	if (!rc)
+		rc = world_peer && all ? rail_address(layer.rails, mine) : -ENOMEM;
 	rc = agree(rc);
+	rg_errors_hold();
 	if (rc)
 		goto out;
-	native.Allgather(mine, RAIL_ADDRESS_BYTES, MPI_BYTE, all, RAIL_ADDRESS_BYTES, MPI_BYTE,
-			 MPI_COMM_WORLD);
-	rg_errors_hold();
-	rc = agree(add_all(all));
+	start_allgather(mine, RAIL_ADDRESS_BYTES, all);
+	rc = add_all(all);
 	if (!rc)
 		rail_all_attached(layer.rails);
 out:
@@ -256,40 +257,35 @@ static void peers_place(const struct hello *all)
 			rail_peer_place(world_peer[i], domains_place(&d, mine->cpus, all[i].cpus));
 }
 
-static int open_world(void)
+/* The result is this rank's, its error held.  `all`: room for each rank's hello. */
+static int open_world(struct hello *all)
 {
-	struct hello mine, *all = calloc((size_t)layer.world_size, sizeof(*all));
+	struct hello mine;
 	struct rail_hosts *hosts = NULL;
-	enum places_fabric fabric;
+	enum places_fabric fabric = PLACES_MEMORY;
 	int rc;
 
-	rg_errors_hold();
-	rc = agree(all ? 0 : -ENOMEM);
-	if (rc)
-		goto out;
 	hello_fill(&mine);
-	native.Allgather(&mine, sizeof(mine), MPI_BYTE, all, sizeof(mine), MPI_BYTE, MPI_COMM_WORLD);
+	start_allgather(&mine, sizeof(mine), all);
 	layer.oversubscribed = places_oversubscribed(all, layer.world_size, layer.world_rank);
 	rg_errors_hold();
-	rc = agree(places_find(all, &fabric));
-	if (!rc && fabric == PLACES_DEVICES)
-		rc = common_rails(&hosts);
-	if (!rc) {
+	rc = places_find(all, &fabric);
+	if (fabric == PLACES_DEVICES) {
+		rc = agree(rc);
+		if (!rc)
+			rc = common_rails(&hosts);
 		rg_errors_hold();
-		rc = agree(open_rails(all, fabric, hosts));
 	}
 	if (!rc)
-		rc = know_peers();
+		rc = open_rails(all, fabric, hosts);
+	rc = know_peers(rc);
 	if (!rc)
 		peers_place(all);
 	if (!rc)
 		tell_open(all[0].quiet);
-out:
 	rail_hosts_close(hosts);
-	if (all)
-		explicit_bzero(all, (size_t)layer.world_size * sizeof(*all));
+	explicit_bzero(all, (size_t)layer.world_size * sizeof(*all));
 	explicit_bzero(mine.secret, sizeof(mine.secret));
-	free(all);
 	return rc;
 }
 
@@ -317,8 +313,21 @@ static void ledger_start(void)
 		rg_warn("ledger: without the time in MPI: %s", why);
 }
 
+/* What each rank does by itself, once there are rails. */
+static int start_alone(void)
+{
+	int rc = req_start();
+
+	rc = rc ? rc : open_sentinel();
+	rc = rc ? rc : lost_start();
+	rc = rc ? rc : comm_start();
+	rc = rc ? rc : dtype_start();
+	return rc ? rc : layer_start_progress();
+}
+
 int railmpi_open(void)
 {
+	struct hello *all;
 	int rc, *tag_ub, found;
 
 	if (layer.rails)
@@ -331,28 +340,23 @@ int railmpi_open(void)
 	rg_errors_hold();
 	rc = bypass_refuse();
 	rc = rc ? rc : world_options();
+	all = calloc((size_t)layer.world_size, sizeof(*all));
+	rc = (rc || all) ? rc : -ENOMEM;
 	handshake();		/* a rank with wrong options is there all the same */
 	rc = agree(rc);
+	rc = rc ? rc : coll_agree();
 	if (rc)
-		return rc;
-	rc = coll_agree();
-	rc = rc ? rc : open_world();
-	if (!rc) {
-		rg_errors_hold();
-		rc = req_start();
-		rc = rc ? rc : open_sentinel();
-		rc = rc ? rc : lost_start();
-		rc = rc ? rc : comm_start();
-		rc = rc ? rc : dtype_start();
-		rc = rc ? rc : layer_start_progress();
-		rc = agree(rc);
-	}
+		goto out;
+	rc = open_world(all);
+	rc = agree(rc ? rc : start_alone());
 	if (rc) {
 		layer_stop_progress();
 		close_rails();
 	} else if (world_settings.ledger) {
 		ledger_start();
 	}
+out:
+	free(all);
 	return rc;
 }
 
@@ -433,6 +437,7 @@ static bool meet(void)
 		if (flag)
 			return true;
 		layer_poll(&idle);
+		rg_yield();
 		if (likely(!lost_any()))
 			continue;
 		if (lost_ended())

@@ -8,6 +8,7 @@
 #include "mpi/abi/native.h"
 #include "mpi/job/options.h"
 #include "mpi/job/progress.h"
+#include "mpi/job/start_coll.h"
 #include "mpi/railmpi.h"
 #include "rail/policy.h"
 #include "util/err.h"
@@ -119,7 +120,7 @@ void tell_start(const struct railmpi_fabric *f, int way, const struct rail_way *
 	const char *program;
 
 	told_fill(&before);
-	native.Reduce(&mine, &any, 1, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD);
+	start_reduce(&mine, &any, 1, MPI_INT, MPI_MAX);
 	if (layer.world_rank)
 		return;
 	rails_add(text, f);
@@ -210,7 +211,7 @@ void tell_end(bool together)
 	told_since(&mine);
 	all = mine;
 	if (together)
-		native.Reduce(&mine, &all, COUNTS, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+		start_reduce(&mine, &all, COUNTS, MPI_UINT64_T, MPI_SUM);
 	if (layer.world_rank)
 		return;
 	told_text(text, &all);

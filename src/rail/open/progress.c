@@ -9,6 +9,7 @@
 #include "rail/message/op_end.h"
 #include "rail/message/op_queue.h"
 #include "rail/peer/peer_end.h"
+#include "rail/programs.h"
 #include "rail/rail.h"
 #include "rail/lane/cq.h"
 #include "rail/open/events.h"
@@ -137,6 +138,14 @@ int rail_progress_whole(struct rail_ctx *ctx)
 	came = ctx->events - before;
 	ctx->tick |= TICKS_SLOW - 1;	/* the next call polls everything else */
 	return (int)came + rail_progress(ctx);
+}
+
+bool rail_connects(const struct rail_ctx *ctx)
+{
+	for (const struct rail_peer *peer = ctx->working; peer; peer = peer->next_working)
+		if (!peer->connected && !peer->error)
+			return true;
+	return false;
 }
 
 bool rail_busy(const struct rail_ctx *ctx)

@@ -137,6 +137,16 @@ static void bye_send(struct rail_peer *peer)
 		rail_lane_probe(peer->tx[k].lane);
 }
 
+/* What has been flushed comes batch by batch: give way only when nothing comes. */
+static void drain_turn(struct rail_ctx *ctx)
+{
+	const uint32_t before = ctx->events;
+
+	rail_cq_poll(ctx);
+	if (ctx->events == before)
+		rg_yield();
+}
+
 /* Wait until sent messages have left: rail_send returns before. */
 static void flush(struct rail_ctx *ctx, uint64_t until_ns)
 {
@@ -148,8 +158,7 @@ static void flush(struct rail_ctx *ctx, uint64_t until_ns)
 	}
 	while (!all_flushed(ctx) && !rg_reached(until_ns, rg_now_ns())) {
 		rail_rings_poll_all(ctx);
-		rail_cq_poll(ctx);
-		rg_yield();
+		drain_turn(ctx);
 	}
 }
 
@@ -169,10 +178,8 @@ void rail_drain(struct rail_ctx *ctx)
 		lane->peer->reported = true;
 		ctx->marks_out += vrb_qp_stop_marked(&lane->qp, wr_id(i, WR_MARK, 0, 0));
 	}
-	while (ctx->marks_out > 0 && !rg_reached(until_ns, rg_now_ns())) {
-		rail_cq_poll(ctx);
-		rg_yield();
-	}
+	while (ctx->marks_out > 0 && !rg_reached(until_ns, rg_now_ns()))
+		drain_turn(ctx);
 	if (ctx->marks_out > 0)
 		rg_warn("%d queues were not empty when they were destroyed", ctx->marks_out);
 }
