@@ -1,14 +1,19 @@
 /*
  * first.c - an MPI program of two ranks whose messages have no warm-up: the time of the first COUNT of them.
  *
- *	first fresh|reused COUNT LOW HIGH SEED
+ *	first fresh|heap|reused COUNT LOW HIGH SEED
  *
  * Sizes are drawn between LOW and HIGH bytes, all octaves alike; messages come one at a time, four or 16 at
- * once, from either rank.  fresh: each message has a buffer of its own at either end, allocated before it
- * and freed behind it; the sender has filled its buffer, the receiver has not touched the other one.  reused: 16
- * buffers at either end, all touched.  Buffers are made and checked between the times that are
- * counted.  The connection is made before, by a barrier.  Prints "first US", of rank 0.
+ * once, from either rank.  Buffers are made and checked between the times that are counted.  The connection is
+ * made before, by a barrier.  Prints "first US", of rank 0.
+ *
+ *	fresh	each message has a buffer of its own at either end, allocated before it and freed behind it; the
+ *		sender has filled its buffer, the receiver has not touched the other one
+ *	heap	the same, by a malloc that gives nothing back to the kernel; else the place of other blocks in the
+ *		heap decides whether many messages cost page faults
+ *	reused	16 buffers at either end, all touched
  */
+#include <malloc.h>
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -120,8 +125,12 @@ static void options(int argc, char **argv)
 	int high;
 
 	if (argc != 6)
-		stop("usage: first fresh|reused COUNT LOW HIGH SEED");
-	fresh = !strcmp(argv[1], "fresh");
+		stop("usage: first fresh|heap|reused COUNT LOW HIGH SEED");
+	fresh = strcmp(argv[1], "reused");
+	if (!strcmp(argv[1], "heap")) {
+		mallopt(M_TRIM_THRESHOLD, 1 << 30);
+		mallopt(M_MMAP_THRESHOLD, 16 << 20);
+	}
 	low = atoi(argv[3]);
 	high = atoi(argv[4]);
 	if (low < 2 || high > 1 << 26)

@@ -132,7 +132,7 @@ scheme_plain() {
 # have the same messages.
 scheme_first() {
 	for row in 100:reused:16384 100:reused:65536 100:reused:1048576 100:fresh:65536 \
-		10000:reused 10000:fresh; do
+		10000:reused 10000:heap; do
 		IFS=: read -r count mode size <<-END
 			$row
 		END

@@ -173,6 +173,25 @@ static const char *shorter(void)
 	return NULL;
 }
 
+/* Long and short messages in turn: pages do not move with each of them. */
+static const char *lengths_in_turn(void)
+{
+	enum { TURNS = 20, MOST = 4 };
+	unsigned char *buf = pages(4 * BYTES);
+	int maps = 0;
+
+	for (int n = 0; n < TURNS; n++) {
+		message(buf, 4 * BYTES);
+		message(buf, BYTES);
+		maps += rank && mapped(buf, BYTES);
+	}
+	check(maps <= MOST);
+	messages(buf, 4 * BYTES, 3 * TURNS);
+	check(is_mapped(buf, 4 * BYTES));
+	munmap(buf, 4 * BYTES);
+	return NULL;
+}
+
 /* Parts of one array, received in any order: each is mapped, between them nothing. */
 static const char *parts(void)
 {
@@ -602,7 +621,8 @@ static const struct {
 	const char *name;
 	const char *(*run)(void);	/* NULL, or why it was skipped */
 } cases[] = {
-	{ "second_use", second_use }, { "shorter", shorter }, { "parts", parts }, { "gaps", gaps }, { "window", window },
+	{ "second_use", second_use }, { "shorter", shorter }, { "lengths_in_turn", lengths_in_turn },
+	{ "parts", parts }, { "gaps", gaps }, { "window", window },
 	{ "sends", sends }, { "thread_stack", thread_stack }, { "other_stack", other_stack },
 	{ "fiber_stack", fiber_stack }, { "windows", windows }, { "locked", locked },
 	{ "bound", bound }, { "userfault", userfault }, { "device", device },

@@ -38,6 +38,8 @@ enum {
 	RINGS_HOT = 16,			/* rings that every rail_progress polls */
 	RINGS_TURN = 16,		/* rings that it polls of all others, in turn */
 	RING_REQUESTS = 8,		/* of a payload, at most */
+	LINE_BYTES = 64,
+	AHEAD_BYTES = 4096,		/* of a payload, requested before it is matched */
 };
 
 _Static_assert(RING_SLOTS <= RAIL_BATCH * RAIL_BATCHES, "all that a ring holds");
@@ -265,6 +267,15 @@ static int payload_find(const struct rail_rx *rx, uint64_t word, size_t *bytes, 
 	return mark == (rx->seq ^ g->key);
 }
 
+/* Another core has these lines: all are on their way while the message is matched. */
+static inline void payload_request(const void *payload, size_t bytes)
+{
+	const unsigned char *line = payload, *end = line + (bytes < AHEAD_BYTES ? bytes : AHEAD_BYTES);
+
+	for (; line < end; line += LINE_BYTES)
+		__builtin_prefetch(line);
+}
+
 /*
  * The payload before this position has been taken.  Without room, and between KEYS and their RTS, the
  * sender goes without.
@@ -301,6 +312,8 @@ static __attribute__((noinline)) bool slot_take_other(struct rail_poll *p,
 
 		if (rc == 0)
 			return false;
+		if (likely(rc > 0))
+			payload_request(payload, bytes);
 		kind = rc < 0 ? 0 : kind == RECORD_LONG ? RECORD_EAGER : kind;
 	} else if (kind == RECORD_EAGER) {
 		kind = 0;		/* longer than a slot */

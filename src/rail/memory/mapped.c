@@ -20,12 +20,14 @@ enum {
 	MAPPED_BYTES = 32 << 10,	/* smaller messages have few whole pages; not measured */
 	CHECKED_NS = 10000000,		/* time between checks for the process's devices */
 	DUE_MAX = 1024,			/* uses of a buffer before it is mapped, at most */
+	SERVED = 16,			/* uses of a mapped buffer that repay the move of its pages */
 };
 
 /* A buffer that has been received into, known by its first address. */
 struct buffer {
 	struct rail_mr mr;		/* bytes 0: free; registered and mapped if on[0] is set */
-	uint32_t uses, due;		/* since the last mapping; number that makes it mapped */
+	uint32_t uses, due;		/* before it is mapped; number that makes it mapped */
+	uint32_t served;		/* uses since then */
 	uint64_t repairs;		/* count of the watch on memory when it was mapped */
 };
 
@@ -212,23 +214,33 @@ static struct buffer *buffer_find(struct rail_ctx *ctx, uintptr_t start)
 	return b;
 }
 
+/* Count the uses of a buffer anew, up to `due`. */
+static void buffer_recount(struct rail_ctx *ctx, struct buffer *b, size_t bytes, uint32_t due)
+{
+	buffer_begin(ctx, b, b->mr.start, bytes);
+	b->due = due < DUE_MAX ? due : DUE_MAX;
+}
+
 /*
  * The program has unmapped the buffer, and perhaps frees it after each use; or it cannot be mapped
  * now.  The next mapping waits for twice as many uses.
  */
 static void buffer_put_off(struct rail_ctx *ctx, struct buffer *b)
 {
-	uint32_t due = b->due < DUE_MAX ? 2 * b->due : b->due;
+	buffer_recount(ctx, b, b->mr.bytes, 2 * b->due);
+}
 
-	buffer_begin(ctx, b, b->mr.start, b->mr.bytes);
-	b->due = due;
+/* A receive is longer than a mapped buffer: lengths that change often cost more than they save. */
+static void buffer_lengthen(struct rail_ctx *ctx, struct buffer *b, size_t bytes)
+{
+	buffer_recount(ctx, b, bytes, b->served < SERVED ? 2 * b->due - 1 : 2);
 }
 
 /* A use of an unmapped buffer.  True: the buffer is mapped from now on. */
 static bool map_in_turn(struct rail_ctx *ctx, struct buffer *b, size_t bytes, const void *frame)
 {
 	if (b->mr.bytes < bytes) {
-		buffer_begin(ctx, b, b->mr.start, bytes);
+		buffer_recount(ctx, b, bytes, b->due);
 		return false;
 	}
 	/* This receive may be shorter than earlier ones, and the rest the program's. */
@@ -259,9 +271,10 @@ struct rail_mr *rail_mapped_get(struct rail_ctx *ctx, const struct rail_buf *buf
 		if (!b->mr.refs && !mapped)
 			buffer_put_off(ctx, b);
 		else if (!b->mr.refs && b->mr.bytes < bytes && !ctx->mapped->held)
-			buffer_begin(ctx, b, b->mr.start, bytes);
+			buffer_lengthen(ctx, b, bytes);
 		if (!mapped || b->mr.bytes < bytes || !is_registered(b))
 			return NULL;
+		b->served++;
 	} else if (!map_in_turn(ctx, b, bytes, buf->frame)) {
 		return NULL;
 	}

@@ -292,7 +292,7 @@ static __attribute__((noinline)) int post_list(struct hca_qp *qp, struct ibv_sen
 }
 
 /*
- * post_list, straight on, for the commonest request: one RDMA write of a few bytes, inline, with
+ * post_list, straight on, for the commonest request: an RDMA write of one piece, inline, with
  * nothing before it.  False: the request is another, or this path cannot carry it out; nothing was
  * done.
  */
@@ -314,6 +314,14 @@ static inline bool post_short(struct hca_qp *qp, const struct ibv_send_wr *wr)
 	return true;
 }
 
+/* Returns the first request that remains for post_list; NULL: none. */
+static inline struct ibv_send_wr *post_shorts(struct hca_qp *qp, struct ibv_send_wr *wr)
+{
+	while (wr && likely(post_short(qp, wr)))
+		wr = wr->next;
+	return wr;
+}
+
 int hca_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct hca_qp *qp = hca_qp_of(ibv);
@@ -322,7 +330,9 @@ int hca_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr
 	if (hca_engine_due(qp->fabric))
 		hca_engine_run_for_post(qp->fabric);
 	hca_lock(&qp->lock);
-	if (!likely(wr && !wr->next && qp->fast && post_short(qp, wr)))
+	if (likely(qp->fast))
+		wr = post_shorts(qp, wr);
+	if (unlikely(wr))
 		rc = post_list(qp, wr, bad);
 	hca_unlock(&qp->lock);
 	return rc;
