@@ -202,7 +202,7 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_fabric tests/softhca/test_loopback tests/softhca/test_personality tests/softhca/test_atomic \
 	tests/softhca/test_shared tests/softhca/test_mr_table tests/softhca/test_descriptors \
 	tests/softhca/test_fidelity tests/softhca/test_responder tests/softhca/test_landing \
-	tests/softhca/test_frame tests/softhca/test_handshake tests/softhca/test_secret \
+	tests/softhca/test_frame tests/softhca/test_stream tests/softhca/test_handshake tests/softhca/test_secret \
 	tests/softhca/test_meet tests/softhca/test_meet_hostile tests/softhca/test_meet_net \
 	tests/softhca/test_net tests/softhca/test_netif tests/softhca/test_wire \
 	tests/softhca/test_wire_requester tests/softhca/test_wire_bounds tests/softhca/test_wire_breaches
@@ -213,6 +213,7 @@ endif
 SOFTHCA_TEST_LDADD = libsofthca-core.la librg-util.la $(CMOCKA_LIBS)
 tests_softhca_test_spec_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_frame_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_stream_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_handshake_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_secret_LDADD = $(SOFTHCA_TEST_LDADD)
 WIRE_KIT = tests/softhca/wire_end.c tests/softhca/wire_end.h tests/softhca/meet_end.c \

@@ -14,8 +14,10 @@
 #include "softhca/base/fd.h"
 
 enum { BACKLOG = 4096 };
-/* hca_socket_bound_unsent: a refill takes time, too; beyond the kernel's own bound none is needed. */
+/* hca_socket_bound: a refill takes time, too; beyond the kernel's own bound none is needed. */
 enum { UNSENT_LEAST = 1 << 16, UNSENT_MOST = 1 << 24 };
+/* 2.5 Gbit/s: on faster paths a window takes so little time that its queue has no need of a bound. */
+enum { RATE_SLOW = 312500000, RATE_LEAST = 25000000, INTERVAL_US = 4000 };
 
 /* ---- Addresses ------------------------------ */
 
@@ -271,18 +273,75 @@ int hca_socket_connect(const struct sockaddr_storage *to, const struct sockaddr_
 	return rc;
 }
 
-void hca_socket_bound_unsent(int fd, uint64_t ns)
+static void bound_unsent(int fd, uint64_t rate, uint64_t ns)
 {
-	struct tcp_info info = { .tcpi_state = 0 };
-	socklen_t length = sizeof(info);
-	uint64_t bytes;
+	uint64_t bytes = (uint64_t)((double)rate * (double)ns / 1e9);
 
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) || !info.tcpi_delivery_rate)
-		return;
-	bytes = (uint64_t)((double)info.tcpi_delivery_rate * (double)ns / 1e9);
 	if (bytes < UNSENT_LEAST)
 		bytes = UNSENT_LEAST;
 	option_set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, bytes < UNSENT_MOST ? (int)bytes : UNSENT_MOST);
+}
+
+/*
+ * Twice the most of the last intervals: a path that becomes faster shows it in the next, and one that was not
+ * kept busy does not count.
+ */
+uint64_t hca_rate_bound(struct hca_socket_bounds *b, uint64_t carried)
+{
+	uint64_t most = 0;
+	unsigned i;
+
+	b->carried[b->intervals++ % HCA_BOUND_INTERVALS] = carried;
+	if (b->intervals < HCA_BOUND_INTERVALS)
+		return 0;
+	for (i = 0; i < HCA_BOUND_INTERVALS; i++)
+		if (b->carried[i] > most)
+			most = b->carried[i];
+	if (most > RATE_SLOW)
+		return 0;
+	return 2 * (most < RATE_LEAST ? RATE_LEAST : most);
+}
+
+/*
+ * Bytes a second of the interval since the last look, while some were under way and the receiver had room:
+ * what a token bucket has saved up is a small part of it.  0: too short.
+ */
+static uint64_t carried_since(const struct tcp_info *info, struct hca_socket_bounds *b)
+{
+	const uint64_t busy_us = info->tcpi_busy_time - info->tcpi_rwnd_limited;
+	const uint64_t bytes = info->tcpi_bytes_acked - b->acked, us = busy_us - b->busy_us;
+
+	if (us < INTERVAL_US)
+		return 0;
+	b->acked = info->tcpi_bytes_acked;
+	b->busy_us = busy_us;
+	return bytes * 1000000 / us;
+}
+
+static void bound_rate(int fd, const struct tcp_info *info, struct hca_socket_bounds *b)
+{
+	const uint64_t carried = carried_since(info, b);
+	uint64_t rate;
+
+	if (!carried)
+		return;
+	rate = hca_rate_bound(b, carried);
+	if (rate != b->rate)
+		option_set(fd, SOL_SOCKET, SO_MAX_PACING_RATE, rate ? (int)rate : -1);
+	b->rate = rate;
+}
+
+bool hca_socket_bound(int fd, uint64_t ns, struct hca_socket_bounds *b)
+{
+	struct tcp_info info = { .tcpi_state = 0 };
+	socklen_t length = sizeof(info);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) || !info.tcpi_notsent_bytes)
+		return false;
+	if (info.tcpi_delivery_rate)
+		bound_unsent(fd, info.tcpi_delivery_rate, ns);
+	bound_rate(fd, &info, b);
+	return true;
 }
 
 bool hca_socket_is_readable(int fd)

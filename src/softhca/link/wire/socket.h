@@ -37,11 +37,23 @@ int hca_socket_raise(int fd);
  * tuning goes on from there (net.ipv4.tcp_rmem has the bounds).
  */
 void hca_socket_room(int fd, int bytes);
+/* What a connection has carried lately, and what it has been bound to. */
+enum { HCA_BOUND_INTERVALS = 4 };
+struct hca_socket_bounds {
+	uint64_t rate;			/* bytes a second; 0: no bound */
+	uint64_t carried[HCA_BOUND_INTERVALS];	/* bytes a second */
+	unsigned intervals;
+	uint64_t acked, busy_us;	/* when the last one ended: bytes, and the time with some under way */
+};
 /*
  * Bound what the kernel takes before it can be sent to what the connection carries in so many
- * nanoseconds: later bytes of the program wait for these.
+ * nanoseconds: later bytes of the program wait for these.  On a slow path, bound the rate as well: the queue
+ * of an interface is given what leaves in a millisecond at that rate, and not a whole window, for which bytes
+ * of other connections would wait.  False: nothing waits, so that the path does not show its rate.
  */
-void hca_socket_bound_unsent(int fd, uint64_t ns);
+bool hca_socket_bound(int fd, uint64_t ns, struct hca_socket_bounds *b);
+/* Another interval; the bound that follows from the last ones. */
+uint64_t hca_rate_bound(struct hca_socket_bounds *b, uint64_t carried);
 /*
  * Descriptors of hca_socket_* are this process's alone: a child of fork closes all of them, whatever
  * other threads of its parent were doing.

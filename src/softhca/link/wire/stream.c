@@ -25,6 +25,7 @@ enum { BEYOND = HCA_STREAM_TAIL + HCA_FRAME_BYTES };
  */
 #define UNSENT_NS 4000000u
 #define BOUND_AGAIN_NS 10000000u
+#define BOUND_SOON_NS 200000u
 
 int hca_stream_open(struct hca_stream *s, int fd)
 {
@@ -167,19 +168,18 @@ static ssize_t send_some(struct hca_stream *s)
 	return sendmsg(s->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* The kernel takes no more now: the time to ask it for its rate. */
-static void bound_unsent(struct hca_stream *s)
+/* Long payloads leave: the time to ask the kernel for its rate. */
+static void bound(struct hca_stream *s, uint64_t now_ns)
 {
-	const uint64_t now_ns = rg_now_ns();
-
 	if (now_ns < s->bound_ns)
 		return;
-	hca_socket_bound_unsent(s->fd, UNSENT_NS);
-	s->bound_ns = now_ns + BOUND_AGAIN_NS;
+	s->bound_ns = now_ns + (hca_socket_bound(s->fd, UNSENT_NS, &s->bounds) ? BOUND_AGAIN_NS : BOUND_SOON_NS);
 }
 
 int hca_stream_flush(struct hca_stream *s)
 {
+	const bool is_long = s->piece_left;
+
 	s->blocked = false;
 	if (!hca_stream_waits(s))
 		return 0;
@@ -192,12 +192,14 @@ int hca_stream_flush(struct hca_stream *s)
 			s->blocked = errno == EAGAIN || errno == EWOULDBLOCK;
 			if (!s->blocked)
 				return -errno;
-			bound_unsent(s);
+			bound(s, rg_now_ns());
 			return -EAGAIN;
 		}
 		pass(s, (size_t)n);
 	} while (hca_stream_waits(s));
 	s->flushed_ns = rg_now_ns();
+	if (is_long)
+		bound(s, s->flushed_ns);
 	return 0;
 }
 

@@ -18,6 +18,7 @@
 
 #include "softhca/base/layout.h"
 #include "softhca/link/wire/frame.h"
+#include "softhca/link/wire/socket.h"
 
 enum {
 	HCA_STREAM_BYTES = 1 << 15,	/* of each buffer */
@@ -35,6 +36,7 @@ struct hca_stream {
 	uint64_t flushed_ns;		/* the last time that bytes left */
 	uint64_t drained_ns;		/* a read for a long payload last found less, and little */
 	uint64_t bound_ns;		/* the next time to bound what the kernel takes ahead */
+	struct hca_socket_bounds bounds;
 	uint64_t out_total, in_total;	/* bytes so far */
 
 	unsigned char *out;		/* bytes [out_at, out_end) wait */

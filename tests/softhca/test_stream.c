@@ -1,0 +1,215 @@
+/* test_stream.c - one TCP connection: long frames among short ones, in order, and the bound of its rate. */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+#include "softhca/link/wire/stream.h"
+
+enum { LONGEST = HCA_STREAM_FRAME, FRAMES = 24, MB = 1000000 };
+
+static unsigned char *pattern, *landed;
+
+static int prepare(void **state)
+{
+	size_t i;
+
+	(void)state;
+	pattern = malloc(LONGEST + FRAMES);
+	landed = malloc(LONGEST);
+	if (!pattern || !landed)
+		return -1;
+	for (i = 0; i < LONGEST + FRAMES; i++)
+		pattern[i] = (unsigned char)(i * 7 + i / 251 + 1);
+	return 0;
+}
+
+static int finish(void **state)
+{
+	(void)state;
+	free(pattern);
+	free(landed);
+	return 0;
+}
+
+static int without_blocking(int fd)
+{
+	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	return fd;
+}
+
+/* Both ends of a connection within this host. */
+static void open_ends(struct hca_stream *from, struct hca_stream *to)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr *address = (struct sockaddr *)(void *)&at;
+	socklen_t bytes = sizeof(at);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), near = socket(AF_INET, SOCK_STREAM, 0), far;
+
+	assert_int_equal(bind(listener, address, bytes), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, address, &bytes), 0);
+	assert_int_equal(connect(near, address, bytes), 0);
+	far = accept(listener, NULL, NULL);
+	assert_true(far >= 0);
+	close(listener);
+	assert_int_equal(hca_stream_open(from, without_blocking(near)), 0);
+	assert_int_equal(hca_stream_open(to, without_blocking(far)), 0);
+}
+
+/* Long and short ones in turn; the payload of frame k begins at pattern + k. */
+static uint32_t bytes_of(uint32_t k)
+{
+	return k % 3 == 2 ? 8 * k : (uint32_t)LONGEST >> k % 5;
+}
+
+/* Give the kernel what there is room for. */
+static void send_next(struct hca_stream *s, uint32_t *sent)
+{
+	const uint32_t bytes = bytes_of(*sent);
+	const struct hca_frame f = { .kind = HCA_FRAME_WRITE, .flags = HCA_FRAME_LAST, .bytes = bytes,
+				     .total = bytes, .sequence = *sent };
+	struct iovec piece = { pattern + *sent, bytes };
+	int rc;
+
+	if (*sent < FRAMES && hca_stream_has_room(s, HCA_STREAM_COPIED)) {
+		if (bytes <= HCA_STREAM_COPIED)
+			hca_stream_put(s, &f, &piece, 1);
+		else
+			hca_stream_put_in_place(s, &f, &piece, 1);
+		++*sent;
+	}
+	s->bound_ns = 0;		/* each flush looks at the rate */
+	rc = hca_stream_flush(s);
+	assert_true(rc == 0 || rc == -EAGAIN);
+}
+
+/* Bytes of a payload: how many have landed by now. */
+static uint32_t land(struct hca_stream *s, uint32_t bytes, uint32_t done)
+{
+	int n = 1;
+
+	while (done < bytes && n > 0) {
+		const struct iovec rest = { landed + done, bytes - done };
+
+		n = hca_stream_take(s, &rest, 1, rest.iov_len);
+		assert_true(n > 0 || n == -EAGAIN);
+		done += n > 0 ? (uint32_t)n : 0;
+	}
+	return done;
+}
+
+static bool next_header(struct hca_stream *s, struct hca_frame *f)
+{
+	int n = 1;
+
+	while (hca_stream_arrived(s) < HCA_FRAME_BYTES && n > 0)
+		n = hca_stream_fill(s, HCA_FRAME_BYTES);
+	assert_true(n > 0 || n == -EAGAIN);
+	if (hca_stream_arrived(s) < HCA_FRAME_BYTES)
+		return false;
+	assert_int_equal(hca_frame_read(s->in + s->in_at, f), 0);
+	hca_stream_skip(s, HCA_FRAME_BYTES);
+	hca_stream_expect(s, f->bytes);
+	return true;
+}
+
+static void carry(struct hca_stream *from, struct hca_stream *to)
+{
+	uint32_t sent = 0, come = 0, done = 0;
+	struct hca_frame f;
+	bool inside = false;
+
+	while (come < FRAMES) {
+		send_next(from, &sent);
+		if (!inside) {
+			inside = next_header(to, &f);
+			done = 0;
+		}
+		if (!inside)
+			continue;
+		assert_int_equal(f.sequence, come);
+		assert_int_equal(f.bytes, bytes_of(come));
+		done = land(to, f.bytes, done);
+		if (done < f.bytes)
+			continue;
+		assert_memory_equal(landed, pattern + come, f.bytes);
+		inside = false;
+		come++;
+	}
+}
+
+static void test_order(void **state)
+{
+	struct hca_stream from, to;
+
+	(void)state;
+	open_ends(&from, &to);
+	carry(&from, &to);
+	hca_stream_close(&from);
+	hca_stream_close(&to);
+}
+
+/* The same where the kernel spaces the bytes. */
+static void test_order_with_bound(void **state)
+{
+	struct hca_stream from, to;
+	const int rate = 200 * MB;
+
+	(void)state;
+	open_ends(&from, &to);
+	assert_int_equal(setsockopt(from.fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate)), 0);
+	carry(&from, &to);
+	hca_stream_close(&from);
+	hca_stream_close(&to);
+}
+
+/* Four intervals, then twice the most of the last four; fast paths have no bound. */
+static void test_bound(void **state)
+{
+	static const struct {
+		uint64_t carried, bound;	/* MB/s */
+	} step[] = {
+		{ 120, 0 }, { 118, 0 }, { 20, 0 }, { 121, 242 },
+		{ 119, 242 }, { 60, 242 }, { 60, 242 }, { 60, 238 }, { 60, 120 },	/* a path that shares */
+		{ 118, 236 },							/* alone again */
+		{ 1, 236 }, { 1, 236 }, { 1, 236 }, { 1, 50 },			/* hardly used */
+		{ 312, 624 }, { 313, 0 }, { 100, 0 }, { 100, 0 }, { 100, 0 }, { 100, 200 },
+	};
+	struct hca_socket_bounds b = { 0 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(step) / sizeof(step[0]); i++)
+		assert_int_equal(hca_rate_bound(&b, step[i].carried * MB), step[i].bound * MB);
+}
+
+/* A socket that has nothing to send does not show the rate of its path, and keeps what it has. */
+static void test_idle(void **state)
+{
+	struct hca_socket_bounds b = { .rate = 100 * MB };
+	struct hca_stream from, to;
+
+	(void)state;
+	open_ends(&from, &to);
+	assert_false(hca_socket_bound(from.fd, 4000000, &b));
+	assert_int_equal(b.rate, 100 * MB);
+	assert_int_equal(b.intervals, 0);
+	hca_stream_close(&from);
+	hca_stream_close(&to);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_order_with_bound),
+		cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_idle),
+	};
+
+	return cmocka_run_group_tests(tests, prepare, finish);
+}
