@@ -36,6 +36,40 @@ fail:
 	return rc;
 }
 
+/* Queues with all entries of a power of two but one, as locked memory is rounded up. */
+uint64_t vrb_cq_lockable(struct ibv_device *device, uint64_t most)
+{
+	enum { ENTRY_BYTES = 64, ENTRIES_LEAST = 64, ENTRIES_MOST = 65536, QUEUES = 256 };
+	struct ibv_cq *cq[QUEUES];
+	struct ibv_context *context = ibv_open_device(device);
+	struct ibv_device_attr attr;
+	uint64_t room = ENTRIES_MOST, bytes = 0;
+	bool refused = false;
+	int count = 0;
+
+	if (!context || ibv_query_device(context, &attr))
+		room = 0;
+	while (room >= ENTRIES_LEAST && room > (uint64_t)attr.max_cqe)
+		room /= 2;
+	while (room >= ENTRIES_LEAST && bytes < most && count < QUEUES) {
+		errno = 0;
+		cq[count] = ibv_create_cq(context, (int)room - 1, NULL, NULL, 0);
+		if (cq[count]) {
+			bytes += room * ENTRY_BYTES;
+			count++;
+		} else {
+			refused = errno == ENOMEM;
+			room = refused ? room / 2 : 0;
+		}
+	}
+	refused &= bytes < most && count < QUEUES;
+	while (count)
+		ibv_destroy_cq(cq[--count]);
+	if (context)
+		ibv_close_device(context);
+	return !refused ? 0 : bytes ? bytes : 1;
+}
+
 void vrb_cq_destroy(struct vrb_cq *cq)
 {
 	/* A queue with unacknowledged events is not destroyed. */
