@@ -11,6 +11,7 @@ int vrb_cq_create(struct vrb_adapter *adapter, int depth, bool events, struct vr
 {
 	struct vrb_cq cq = { 0 };
 	const char *what = "completion channel";
+	char why[160];
 	int rc;
 
 	errno = 0;
@@ -30,8 +31,8 @@ int vrb_cq_create(struct vrb_adapter *adapter, int depth, bool events, struct vr
 	return 0;
 fail:
 	rc = errno ? -errno : -EIO;
-	rg_error("%s: cannot make a %s (%d entries): %s",
-		 ibv_get_device_name(adapter->context->device), what, depth, strerror(-rc));
+	rg_error("%s: cannot make a %s (%d entries): %s", ibv_get_device_name(adapter->context->device), what,
+		 depth, vrb_cq_refused(adapter, (uint32_t)depth, rc, why, sizeof(why)));
 	vrb_cq_destroy(&cq);
 	return rc;
 }

@@ -60,6 +60,8 @@ named=
 on maxwr=160/129 2 ./pt2pt/rg_verbs_bw --sizes 4K --time-cap 20ms
 expect "rg_verbs_bw: a limit of one host" refuses 'soft0:1 grants a queue pair 129 requests (accepted: 1 to 62) (host host1)$'
 expect "... one line" [ "$(ours rg_verbs_bw)" -eq 1 ]
+on cqmem=4KiB 2 ./pt2pt/rg_verbs_bw --sizes 4K --time-cap 20ms
+expect "rg_verbs_bw: locked memory" refuses 'entries of 64 bytes are [0-9]* KiB of locked memory'
 # A port is accused of what the fabric does, and of nothing that its adapter lacks; a key of no partition is none.
 pairs() {
 	spec=$1

@@ -201,16 +201,26 @@ void rail_cq_abandon(struct rail_peer *peer, int adapter)
 
 /* ---- Room --------------------------------------------------------------- */
 
-/* Entries for all peers of this process, by SENDs, which take most, without the queues made. */
-static uint64_t entries_missing(const struct rail_ctx *ctx, const struct rail_plan_peer *peer, int adapter)
+/* All peers of this process over an adapter's rails; that of the local rail has those of its node. */
+static uint64_t entries_of_peers(const struct rail_ctx *ctx, const struct rail_plan_peer *peer, int adapter)
 {
-	const struct rail_plan_node node = config_node(&ctx->cfg, ctx->settings.intranode == RAIL_INTRANODE_HCA);
-	uint64_t entries;
+	const struct rail_plan_node node = config_node(&ctx->cfg, ctx->local < 0);
+	struct rail_plan_peer local = *peer;
 	uint32_t on = 0;
 
 	for (int r = 0; r < ctx->rail_count; r++)
 		on |= (uint32_t)(ctx->rail[r].adapter == adapter) << r;
-	entries = rail_plan_entries(peer, &node, (int64_t)config_number(&ctx->cfg, ctx->cfg.index), on, ctx->narrow);
+	local.rails = 1;
+	return on ? rail_plan_entries(peer, &node, (int64_t)config_number(&ctx->cfg, ctx->cfg.index), on,
+				      ctx->narrow) :
+		    node.processes * rail_plan_most(&local).cq_entries;
+}
+
+/* By SENDs, which take most; without the queues made. */
+static uint64_t entries_missing(const struct rail_ctx *ctx, const struct rail_plan_peer *peer, int adapter)
+{
+	uint64_t entries = entries_of_peers(ctx, peer, adapter);
+
 	for (int c = 0; c < ctx->cq_count; c++)
 		if (ctx->cq[c]->adapter == adapter)
 			entries -= entries < ctx->cq[c]->entries ? entries : ctx->cq[c]->entries;

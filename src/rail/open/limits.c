@@ -64,7 +64,7 @@ static const char *connections_text(const struct rail_plan_node *node, uint64_t 
 static void queue_pairs_check(const struct rail_ctx *ctx, int adapter)
 {
 	const struct vrb_adapter *a = &ctx->adapter[adapter];
-	const struct rail_plan_node node = config_node(&ctx->cfg, ctx->settings.intranode == RAIL_INTRANODE_HCA);
+	const struct rail_plan_node node = config_node(&ctx->cfg, ctx->local < 0);
 	const struct rail_plan_peer peer = { .ranks = ctx->plan_ranks, .rails = (uint32_t)ctx->rail_count,
 					     .qps = (uint32_t)ctx->settings.qps };
 	const uint32_t on = rails_on(ctx, adapter);
@@ -85,7 +85,7 @@ static void queue_pairs_check(const struct rail_ctx *ctx, int adapter)
 /* Where a narrow job's completion queues are too many, too (bounds.c). */
 static void queues_check(const struct rail_ctx *ctx)
 {
-	const struct rail_plan_node node = config_node(&ctx->cfg, ctx->settings.intranode == RAIL_INTRANODE_HCA);
+	const struct rail_plan_node node = config_node(&ctx->cfg, ctx->local < 0);
 	const struct rail_plan_peer peer = { .ranks = ctx->plan_ranks, .rails = (uint32_t)ctx->rail_count,
 					     .eager = ctx->eager_max, .qps = (uint32_t)ctx->settings.qps,
 					     .bulk_depth = ctx->bulk_depth };
