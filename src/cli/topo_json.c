@@ -202,6 +202,9 @@ static json_t *needs(const struct topo_report *r)
 		json_t *peer = need_json(&need.peer[kind]);
 
 		json_object_set_new(peer, "narrow", need_json(&need.narrow[kind]));
+		json_object_set_new(peer, "cq_bytes_of_rank", json_integer((json_int_t)need.cq_bytes[kind]));
+		json_object_set_new(json_object_get(peer, "narrow"), "cq_bytes_of_rank",
+				    json_integer((json_int_t)need.narrow_cq_bytes[kind]));
 		json_object_set_new(all, kinds[kind], peer);
 	}
 	return all;

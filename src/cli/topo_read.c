@@ -306,43 +306,89 @@ static struct rail_plan_peer narrow_of(const struct topo_report *r)
 	return peer_of(r, r->job_ranks < RAIL_PLAN_MANY ? RAIL_PLAN_MANY : r->job_ranks);
 }
 
+/* A node of the job, with so many ranks before it. */
+static struct rail_plan_node node_of(const struct topo_report *r, uint64_t first)
+{
+	return (struct rail_plan_node){ .ranks = r->job_ranks, .first = first, .processes = r->rank_count };
+}
+
+/* Where the node may stand among the others: by turns a narrow job's rails have more connections there. */
+static uint64_t places_of(const struct topo_report *r, uint32_t rails)
+{
+	const uint64_t others = r->job_ranks > r->rank_count ? r->job_ranks - r->rank_count : 0;
+
+	return others < rails ? others + 1 : rails;
+}
+
+/* The rails on the adapter of this one, as bits; 0: an earlier one is, too. */
+static uint32_t rails_on(const struct topo_report *r, int rail)
+{
+	const size_t length = strcspn(r->rail[rail].name, ":");
+	uint32_t on = 0;
+
+	for (int i = 0; i < r->rail_count && r->rail[rail].rail >= 0; i++)
+		if (r->rail[i].rail >= 0 && strcspn(r->rail[i].name, ":") == length &&
+		    !strncmp(r->rail[i].name, r->rail[rail].name, length)) {
+			if (i < rail)
+				return 0;
+			on |= UINT32_C(1) << r->rail[i].rail;
+		}
+	return on;
+}
+
+/* The completion queues of a rank on all adapters, wherever its node is. */
+static uint64_t cq_bytes(const struct topo_report *r, const struct rail_plan_peer *peer, bool narrow)
+{
+	uint32_t on[32];		/* a rail is a bit */
+	unsigned adapters = 0;
+	uint64_t most = 0;
+
+	for (int i = 0; i < r->rail_count; i++)
+		if (rails_on(r, i))
+			on[adapters++] = rails_on(r, i);
+	for (uint64_t first = 0; first < places_of(r, peer->rails); first++) {
+		const struct rail_plan_node node = node_of(r, first);
+		const uint64_t bytes = rail_plan_queues(peer, &node, on, adapters, narrow, UINT64_MAX);
+
+		most = bytes > most ? bytes : most;
+	}
+	return most;
+}
+
 struct topo_need topo_need(const struct topo_report *r)
 {
 	struct rail_plan_peer peer = peer_of(r, r->job_ranks), narrow = narrow_of(r);
+	const struct rail_plan_node node = node_of(r, 0);
 	struct topo_need n = { .eager = peer.eager };
 
 	for (int kind = 0; kind < TOPO_EAGER_KINDS; kind++) {
 		peer.polled = kind == TOPO_BY_RING;
 		n.peer[kind] = rail_plan_most(&peer);
+		n.cq_bytes[kind] = cq_bytes(r, &peer, false);
 		narrow.polled = peer.polled;
 		n.narrow[kind] = rail_plan_narrow(&narrow);
+		n.narrow_cq_bytes[kind] = cq_bytes(r, &narrow, true);
 	}
-	n.peers = rail_plan_reached(r->job_ranks, r->rank_count, false);
+	n.peers = rail_plan_reached(&node);
 	n.connections = n.peers * r->rank_count;
-	return n;
-}
-
-/* Rails on the adapter of this one, of the first `until`. */
-static unsigned rails_beside(const struct topo_report *r, int rail, int until)
-{
-	const size_t length = strcspn(r->rail[rail].name, ":");
-	unsigned n = 0;
-
-	for (int i = 0; i < until; i++)
-		n += r->rail[i].rail >= 0 && strcspn(r->rail[i].name, ":") == length &&
-		     !strncmp(r->rail[i].name, r->rail[rail].name, length);
 	return n;
 }
 
 uint64_t topo_pairs(const struct topo_report *r, int rail, bool narrow)
 {
 	const struct rail_plan_peer peer = narrow ? narrow_of(r) : peer_of(r, r->job_ranks);
-	const struct topo_need need = topo_need(r);
+	const uint32_t on = rails_on(r, rail);
+	uint64_t most = 0;
 
-	if (r->rail[rail].rail < 0 || !r->rail[rail].queue_pairs || rails_beside(r, rail, rail))
+	if (!on || !r->rail[rail].queue_pairs)
 		return 0;
-	return rail_plan_pairs(&peer, rails_beside(r, rail, r->rail_count), r->rank_count, need.peers,
-			       r->rail[rail].rail == 0, narrow);
+	for (uint64_t first = 0; first < places_of(r, peer.rails); first++) {
+		const struct rail_plan_node node = node_of(r, first);
+		const uint64_t pairs = rail_plan_pairs(&peer, &node, on, narrow);
+
+		most = pairs > most ? pairs : most;
+	}
+	return most;
 }
 
 int topo_report_make(struct topo_report *r, const struct topo_request *q)

@@ -51,6 +51,7 @@ struct topo_need {
 	uint64_t eager;			/* bytes */
 	struct rail_plan_need peer[TOPO_EAGER_KINDS];	/* at most */
 	struct rail_plan_need narrow[TOPO_EAGER_KINDS];	/* of one rail, rail_plan_narrow */
+	uint64_t cq_bytes[TOPO_EAGER_KINDS], narrow_cq_bytes[TOPO_EAGER_KINDS];	/* locked memory of a rank */
 };
 
 struct topo_warning {

@@ -222,17 +222,18 @@ static int ranks_print(const struct topo_report *r, FILE *out)
 
 /* ---- Needs -------------------------------------------------------------- */
 
-/* A row: what `count` connections take. */
+/* A row: what `count` connections take, with completion queues of so many bytes. */
 static void need_set(struct grid *g, int row, const char *of, const struct rail_plan_need *peer,
-		     uint64_t count)
+		     uint64_t count, uint64_t cq_bytes)
 {
 	grid_set(g, row, 1, "%s", of);
 	grid_set(g, row, 2, "%" PRIu64, count * peer->queue_pairs);
 	grid_set(g, row, 3, "%" PRIu64, count * peer->srq_receives);
 	grid_set(g, row, 4, "%" PRIu64, count * peer->cq_entries);
-	grid_set(g, row, 5, "%" PRIu64, count * peer->pinned_bytes);
+	grid_set(g, row, 5, "%" PRIu64, cq_bytes);
+	grid_set(g, row, 6, "%" PRIu64, count * peer->pinned_bytes);
 	if (count * peer->pinned_bytes >= UINT64_C(1) << 30)
-		grid_set(g, row, 6, "%.1f GiB", (double)(count * peer->pinned_bytes) / (1 << 30));
+		grid_set(g, row, 7, "%.1f GiB", (double)(count * peer->pinned_bytes) / (1 << 30));
 }
 
 /* The verdict on an adapter. */
@@ -251,7 +252,7 @@ static void pairs_print(const struct topo_report *r, int rail, FILE *out)
 static int needs_print(const struct topo_report *r, FILE *out)
 {
 	static const char *const head[] = { "small messages", "", "queue pairs", "SRQ receives",
-					    "CQ entries", "pinned bytes", "" };
+					    "CQ entries", "CQ bytes", "pinned bytes", "" };
 	static const char *const kinds[] = { [TOPO_BY_RING] = "ring", [TOPO_BY_SEND] = "SEND" };
 	enum { COLUMNS = sizeof(head) / sizeof(head[0]), OF = 4 };
 	const struct topo_need need = topo_need(r);
@@ -265,10 +266,13 @@ static int needs_print(const struct topo_report *r, FILE *out)
 		const int row = 1 + OF * kind;
 
 		grid_set(&g, row, 0, "%s", kinds[kind]);
-		need_set(&g, row, "a peer", &need.peer[kind], 1);
-		need_set(&g, row + 1, "a rank", &need.peer[kind], need.peers);
-		need_set(&g, row + 2, "a node", &need.peer[kind], need.connections);
-		need_set(&g, row + 3, "a node, narrow", &need.narrow[kind], need.connections);
+		need_set(&g, row, "a peer", &need.peer[kind], 1,
+			 (uint64_t)need.peer[kind].cq_entries * RAIL_PLAN_CQE_BYTES);
+		need_set(&g, row + 1, "a rank", &need.peer[kind], need.peers, need.cq_bytes[kind]);
+		need_set(&g, row + 2, "a node", &need.peer[kind], need.connections,
+			 r->rank_count * need.cq_bytes[kind]);
+		need_set(&g, row + 3, "a node, narrow", &need.narrow[kind], need.connections,
+			 r->rank_count * need.narrow_cq_bytes[kind]);
 	}
 	fprintf(out, "\nNeeds of %u ranks, %u a node, when all have met%s: at most, with one "
 		"queue pair a rail for large messages;\nring where the adapter promises the order of data, "
@@ -277,7 +281,7 @@ static int needs_print(const struct topo_report *r, FILE *out)
 	grid_print(&g, out);
 	fprintf(out, "Connections are made when a rank first sends to another. Narrow, one rail a peer and "
 		"smaller shares, is a job\nthat would take more queue pairs than an adapter has, or pin more "
-		"than an eighth of a node's memory\n");
+		"than an eighth of a node's memory or, with\ncompletion queues, than a process may lock (ulimit -l)\n");
 	for (int i = 0; i < r->rail_count; i++)
 		pairs_print(r, i, out);
 	return 0;

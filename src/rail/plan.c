@@ -81,20 +81,31 @@ uint64_t rail_plan_send_bytes(const struct rail_plan_share *share)
 	return (uint64_t)share->slots * share->slot_bytes;
 }
 
+static uint32_t depth_of(const struct rail_plan_peer *p)
+{
+	return p->bulk_depth ? p->bulk_depth : rail_plan_bulk_depth(p->ranks);
+}
+
+static struct rail_plan_share share_of(const struct rail_plan_peer *p)
+{
+	return p->polled ? rail_plan_ring(p->ranks, p->eager, p->copied) : rail_plan_send(p->ranks, p->eager);
+}
+
+/* Each queue has one more request, by which it is drained. */
+static uint32_t eager_entries(const struct rail_plan_peer *p)
+{
+	return RAIL_PLAN_EAGER_SQ + 1 + (p->polled ? 1 : share_of(p).slots);
+}
+
 struct rail_plan_need rail_plan_need(const struct rail_plan_peer *p)
 {
-	const struct rail_plan_share share =
-		p->polled ? rail_plan_ring(p->ranks, p->eager, p->copied) :
-			    rail_plan_send(p->ranks, p->eager);
+	const struct rail_plan_share share = share_of(p);
 	const uint32_t bulk = p->rails * p->qps;
-	const uint32_t depth = p->bulk_depth ? p->bulk_depth : rail_plan_bulk_depth(p->ranks);
-	/* Each queue has one more request, by which it is drained. */
-	const uint32_t eager_entries = RAIL_PLAN_EAGER_SQ + 1 + (p->polled ? 1 : share.slots);
 
 	return (struct rail_plan_need){
 		.queue_pairs = p->eager_lanes + bulk,
 		.srq_receives = p->polled ? 0 : p->inboxes * share.slots,
-		.cq_entries = p->eager_lanes * eager_entries + bulk * 2 * (depth + 1),
+		.cq_entries = p->eager_lanes * eager_entries(p) + bulk * 2 * (depth_of(p) + 1),
 		.pinned_bytes = RAIL_PLAN_GRANTS + p->inboxes *
 				(p->polled ? rail_plan_ring_bytes(&share) : rail_plan_send_bytes(&share)),
 	};
@@ -119,29 +130,148 @@ struct rail_plan_need rail_plan_narrow(const struct rail_plan_peer *peer)
 	return rail_plan_most(&p);
 }
 
-/* Nodes count as well: ranks of one node may all be even, and those of the next odd. */
-uint32_t rail_plan_rail(struct rail_plan_place a, struct rail_plan_place b, uint32_t rails)
+uint64_t rail_plan_reached(const struct rail_plan_node *node)
 {
-	const uint32_t apart = a.node > b.node ? a.node - b.node : b.node - a.node;
-
-	return (uint32_t)(((uint64_t)a.local_rank + b.local_rank + apart) % rails);
+	if (node->meets || node->processes <= 1)
+		return node->ranks;
+	return node->ranks > node->processes ? node->ranks - node->processes : 0;
 }
 
-uint64_t rail_plan_reached(uint64_t ranks, uint64_t processes, bool meets)
+uint32_t rail_plan_rail(uint64_t a, uint64_t b, uint32_t rails)
 {
-	if (meets || processes <= 1)
-		return ranks;
-	return ranks > processes ? ranks - processes : 0;
+	return (uint32_t)((a + b) % rails);
 }
 
-uint64_t rail_plan_pairs(const struct rail_plan_peer *peer, uint32_t of, uint64_t processes,
-			 uint64_t peers, bool first, bool narrow)
+/* Numbers below n with that rest. */
+static uint64_t with_rest(uint64_t n, uint32_t rest, uint32_t rails)
 {
-	const uint64_t on = (peers * of + peer->rails - 1) / peer->rails;
+	return (n + rails - 1 - rest) / rails;
+}
+
+static uint64_t between(uint64_t from, uint64_t to, uint32_t rest, uint32_t rails)
+{
+	return with_rest(to, rest, rails) - with_rest(from, rest, rails);
+}
+
+uint64_t rail_plan_connections(const struct rail_plan_node *node, uint64_t from, uint64_t count,
+			       uint32_t rails, uint32_t on, bool narrow)
+{
+	const uint64_t end = node->first + node->processes, peers = rail_plan_reached(node);
+	uint64_t sum = 0;
+
+	if (!narrow)
+		return count * peers;
+	for (uint32_t a = 0; a < rails; a++)
+		for (uint32_t b = 0; b < rails; b++) {
+			const uint64_t own = between(node->first, end, b, rails);
+			const uint64_t all = with_rest(node->ranks, b, rails);
+
+			if (on >> rail_plan_rail(a, b, rails) & 1)
+				sum += between(from, from + count, a, rails) *
+				       (peers == node->ranks ? all : all - own);
+		}
+	return sum;
+}
+
+static uint32_t rails_in(uint32_t on)
+{
+	uint32_t n = 0;
+
+	for (; on; on &= on - 1)
+		n++;
+	return n;
+}
+
+/* A peer's needs of an adapter that has these of its rails. */
+static struct rail_plan_need need_on(const struct rail_plan_peer *peer, uint32_t on, bool narrow)
+{
 	struct rail_plan_peer p = *peer;
 
-	if (narrow)
-		return processes * (on * rail_plan_narrow(&p).queue_pairs + first);
-	p.rails = of;
-	return processes * (peers * rail_plan_most(&p).queue_pairs + first);
+	p.rails = rails_in(on);
+	return narrow ? rail_plan_narrow(&p) : rail_plan_most(&p);
+}
+
+uint64_t rail_plan_pairs(const struct rail_plan_peer *peer, const struct rail_plan_node *node, uint32_t on,
+			 bool narrow)
+{
+	return need_on(peer, on, narrow).queue_pairs *
+	       rail_plan_connections(node, node->first, node->processes, peer->rails, on, narrow) +
+	       (on & 1) * node->processes;
+}
+
+uint64_t rail_plan_entries(const struct rail_plan_peer *peer, const struct rail_plan_node *node, int64_t rank,
+			   uint32_t on, bool narrow)
+{
+	const uint64_t kinds = node->processes < peer->rails ? node->processes : peer->rails;
+	uint64_t most = 0;
+
+	for (uint64_t i = 0; i < (rank < 0 ? kinds : 1); i++) {
+		const uint64_t of = rank < 0 ? node->first + i : (uint64_t)rank;
+		const uint64_t n = rail_plan_connections(node, of, 1, peer->rails, on, narrow);
+
+		most = n > most ? n : most;
+	}
+	return most * need_on(peer, on, narrow).cq_entries;
+}
+
+/* ---- Completion queues --------------------------------------------------------- */
+
+uint32_t rail_plan_lane_entries(const struct rail_plan_peer *peer)
+{
+	const uint32_t bulk = 2 * (depth_of(peer) + 1), eager = eager_entries(peer);
+
+	return bulk > eager ? bulk : eager;
+}
+
+/* The smallest power of two with room for so many entries, but for those left over. */
+static uint64_t cq_room(uint64_t entries, uint32_t lane)
+{
+	uint64_t room = RAIL_PLAN_CQ_ENTRIES;
+
+	while (room / 2 > lane && room / 2 - lane >= entries)
+		room /= 2;
+	while (room <= lane)
+		room *= 2;
+	return room;
+}
+
+uint32_t rail_plan_cq_size(uint64_t entries, uint32_t lane, uint32_t most)
+{
+	const uint64_t size = cq_room(entries, lane) - 1;
+
+	return size < most ? (uint32_t)size : most;
+}
+
+uint64_t rail_plan_cq_bytes(uint64_t entries, uint32_t lane, uint64_t bound)
+{
+	uint64_t bytes = 0;
+
+	while (entries) {
+		uint64_t room = cq_room(entries, lane);
+
+		while (room > lane && room * RAIL_PLAN_CQE_BYTES > bound - bytes)
+			room /= 2;
+		if (room <= lane)
+			return 0;
+		bytes += room * RAIL_PLAN_CQE_BYTES;
+		entries -= entries < room - lane ? entries : room - lane;
+	}
+	return bytes;
+}
+
+uint64_t rail_plan_queues(const struct rail_plan_peer *peer, const struct rail_plan_node *node,
+			  const uint32_t *on, unsigned adapters, bool narrow, uint64_t bound)
+{
+	uint64_t sum = RAIL_PLAN_DATAGRAMS_CQ_BYTES;
+
+	for (unsigned a = 0; a < adapters; a++) {
+		const uint64_t entries = rail_plan_entries(peer, node, -1, on[a], narrow);
+		const uint64_t bytes = sum > bound ? 0 :
+			rail_plan_cq_bytes(entries, rail_plan_lane_entries(peer), bound - sum);
+
+		if (entries && !bytes)
+			return 0;
+		sum += bytes;
+	}
+	return sum;
 }

@@ -63,23 +63,46 @@ struct rail_plan_need rail_plan_most(const struct rail_plan_peer *peer);
  */
 struct rail_plan_need rail_plan_narrow(const struct rail_plan_peer *peer);
 
-/* A narrow pair's rail, the same at both ends; each rank has about as many peers on each. */
-struct rail_plan_place { uint32_t node, local_rank; };
-uint32_t rail_plan_rail(struct rail_plan_place a, struct rail_plan_place b, uint32_t rails);
+/*
+ * Ranks are numbered node by node: `first` of them on nodes before this one, `processes` on it, of so many of
+ * the job.  Those of its node have its memory, unless they meet over the rails (--intranode rails); a
+ * process that is alone on its node reaches itself over the rails as well.
+ */
+struct rail_plan_node { uint64_t ranks, first, processes; bool meets; };
+/* Processes that one of the node reaches over the rails. */
+uint64_t rail_plan_reached(const struct rail_plan_node *node);
+/* A narrow pair's rail, by the numbers of its ranks, the same at both ends. */
+uint32_t rail_plan_rail(uint64_t a, uint64_t b, uint32_t rails);
+/* Connections of `count` ranks of the node, from that number on, over the rails in `on`, as bits; narrow: exact. */
+uint64_t rail_plan_connections(const struct rail_plan_node *node, uint64_t from, uint64_t count,
+			       uint32_t rails, uint32_t on, bool narrow);
 
 /*
- * Processes that one of a node with so many reaches over the rails, of so many of the job.  Those of its node
- * have its memory, unless they meet over the rails (--intranode rails); a process that is alone on its node
- * reaches itself over the rails as well.
+ * Queue pairs of an adapter, with these of the rails, for all connections of the node's processes; on that of the
+ * first rail, one of each process for datagrams, too.  Narrow: by rail_plan_narrow.
  */
-uint64_t rail_plan_reached(uint64_t ranks, uint64_t processes, bool meets);
+uint64_t rail_plan_pairs(const struct rail_plan_peer *peer, const struct rail_plan_node *node, uint32_t on,
+			 bool narrow);
+/* CQ entries there for a rank's connections; -1: for those of the rank with most. */
+uint64_t rail_plan_entries(const struct rail_plan_peer *peer, const struct rail_plan_node *node, int64_t rank,
+			   uint32_t on, bool narrow);
+/* CQ entries of the largest lane. */
+uint32_t rail_plan_lane_entries(const struct rail_plan_peer *peer);
 
 /*
- * Queue pairs of an adapter with `of` of the peers' rails, for so many processes of a node that each have
- * so many such peers (rail_plan_reached), and, on the adapter of the first rail, one of each process for
- * datagrams.  Narrow: by rail_plan_narrow.
+ * Completion queues of an adapter.  One of N entries is N + 1 entries of locked memory, rounded up to a power of
+ * two.  A lane takes all its entries from one queue, so up to lane - 1 of each are left over.
  */
-uint64_t rail_plan_pairs(const struct rail_plan_peer *peer, uint32_t of, uint64_t processes,
-			 uint64_t peers, bool first, bool narrow);
+enum {
+	RAIL_PLAN_CQE_BYTES = 64, RAIL_PLAN_CQ_ENTRIES = 65536,
+	RAIL_PLAN_DATAGRAMS_CQ_BYTES = 16384,	/* 160 entries */
+};
+/* The next queue, while so many entries are missing; most: of the device. */
+uint32_t rail_plan_cq_size(uint64_t entries, uint32_t lane, uint32_t most);
+/* Bytes of locked memory for so many entries in such queues, as small as a bound makes them; 0: they do not fit. */
+uint64_t rail_plan_cq_bytes(uint64_t entries, uint32_t lane, uint64_t bound);
+/* The same of the process with most, for adapters with these rails, and one queue for datagrams. */
+uint64_t rail_plan_queues(const struct rail_plan_peer *peer, const struct rail_plan_node *node,
+			  const uint32_t *on, unsigned adapters, bool narrow, uint64_t bound);
 
 #endif

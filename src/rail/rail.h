@@ -185,10 +185,11 @@ bool rail_soft_is_named(const struct rail_settings *set);
 struct rail_hosts;
 
 /*
- * This host's list, for free(); of a host with so many processes of the job.  0, or -errno after a
- * line.
+ * This host's list, for free(); of a host with so many processes of the job, which has so many ranks.
+ * 0, or -errno after a line.
  */
-int rail_hosts_list(const struct rail_settings *set, unsigned processes, void **list, size_t *bytes);
+int rail_hosts_list(const struct rail_settings *set, unsigned processes, unsigned ranks, void **list,
+		    size_t *bytes);
 /* lists: one after the other, of bytes[0], bytes[1], ...  mine: the place of this host's. */
 int rail_hosts_open(const void *lists, const size_t *bytes, unsigned hosts, unsigned mine,
 		    struct rail_hosts **out);

@@ -11,6 +11,7 @@ int vrb_cq_create(struct vrb_adapter *adapter, int depth, bool events, struct vr
 {
 	struct vrb_cq cq = { 0 };
 	const char *what = "completion channel";
+	char why[160];
 	int rc;
 
 	errno = 0;
@@ -30,10 +31,44 @@ int vrb_cq_create(struct vrb_adapter *adapter, int depth, bool events, struct vr
 	return 0;
 fail:
 	rc = errno ? -errno : -EIO;
-	rg_error("%s: cannot make a %s (%d entries): %s",
-		 ibv_get_device_name(adapter->context->device), what, depth, strerror(-rc));
+	rg_error("%s: cannot make a %s (%d entries): %s", ibv_get_device_name(adapter->context->device), what,
+		 depth, vrb_cq_refused(adapter, (uint32_t)depth, rc, why, sizeof(why)));
 	vrb_cq_destroy(&cq);
 	return rc;
+}
+
+/* Queues with all entries of a power of two but one, as locked memory is rounded up. */
+uint64_t vrb_cq_lockable(struct ibv_device *device, uint64_t most)
+{
+	enum { ENTRY_BYTES = 64, ENTRIES_LEAST = 64, ENTRIES_MOST = 65536, QUEUES = 256 };
+	struct ibv_cq *cq[QUEUES];
+	struct ibv_context *context = ibv_open_device(device);
+	struct ibv_device_attr attr;
+	uint64_t room = ENTRIES_MOST, bytes = 0;
+	bool refused = false;
+	int count = 0;
+
+	if (!context || ibv_query_device(context, &attr))
+		room = 0;
+	while (room >= ENTRIES_LEAST && room > (uint64_t)attr.max_cqe)
+		room /= 2;
+	while (room >= ENTRIES_LEAST && bytes < most && count < QUEUES) {
+		errno = 0;
+		cq[count] = ibv_create_cq(context, (int)room - 1, NULL, NULL, 0);
+		if (cq[count]) {
+			bytes += room * ENTRY_BYTES;
+			count++;
+		} else {
+			refused = errno == ENOMEM;
+			room = refused ? room / 2 : 0;
+		}
+	}
+	refused &= bytes < most && count < QUEUES;
+	while (count)
+		ibv_destroy_cq(cq[--count]);
+	if (context)
+		ibv_close_device(context);
+	return !refused ? 0 : bytes ? bytes : 1;
 }
 
 void vrb_cq_destroy(struct vrb_cq *cq)

@@ -403,6 +403,11 @@ struct vrb_cq {
 /* -EINVAL and the like after one error line. */
 int vrb_cq_create(struct vrb_adapter *adapter, int depth, bool events, struct vrb_cq *out);
 void vrb_cq_destroy(struct vrb_cq *cq);
+/*
+ * Bytes of locked memory that all completion queues of this process may have, tried on the device and given
+ * back; 0: `most`, or no limit of memory is met.
+ */
+uint64_t vrb_cq_lockable(struct ibv_device *device, uint64_t most);
 /* For programs, which link no libibverbs. */
 const char *vrb_wc_text(enum ibv_wc_status status);
 /*

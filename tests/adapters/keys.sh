@@ -11,7 +11,7 @@ run() {
 }
 
 for spec in order=rts place=late place=late/order srq=0,maxsge=2 srqwr=64 srq=1,srqwr=64,order=never inline=0 inline=16 qps=6 \
-	cqmem=8MiB cqmem=512KiB rdatom=1 reads=1 link=ib,lid=100+7 link=ib,prefix=1+2 \
+	cqmem=8MiB cqmem=512KiB cqmem=300KiB rdatom=1 reads=1 link=ib,lid=100+7 link=ib,prefix=1+2 \
 	link=ib,lid=0,grh=required link=ib,lid=0/5 link=ib,grh=required/optional pkeys=7fff:8001 pkeys=8001/0001 \
 	link=eth,gids=ll.v1:ll.v2:gap:alt4.v1:ip4.v2 link=eth,gids=ll.v2 \
 	link=eth,gids=alt4.v1:ip4.v2/ip4.v2 link=eth,gids=ip6.v2 event=sm:0/soft0:1@1ms
@@ -50,7 +50,7 @@ early ud=no/yes 'the device has none of type UD (Operation not supported) (host 
 early maxsge=1 '2 pieces of a request needed, the device has 1'
 early qps=2 'the device has 2 queue pairs'
 early maxcqe=100 'for datagrams.*160 entries needed, the device has 100'
-early cqmem=64KiB 'nor of fewer: .* entries of 64 bytes are [0-9]* KiB of locked memory'
+early cqmem=20KiB 'nor of fewer: .* entries of 64 bytes are [0-9]* KiB of locked memory'
 early mtu=512 'an MTU of 512 bytes is too small'
 reason link=ib,prefix=1/2 'is on another subnet'
 named="--rails soft0:1,soft0:2"
@@ -60,6 +60,8 @@ named=
 on maxwr=160/129 2 ./pt2pt/rg_verbs_bw --sizes 4K --time-cap 20ms
 expect "rg_verbs_bw: a limit of one host" refuses 'soft0:1 grants a queue pair 129 requests (accepted: 1 to 62) (host host1)$'
 expect "... one line" [ "$(ours rg_verbs_bw)" -eq 1 ]
+on cqmem=4KiB 2 ./pt2pt/rg_verbs_bw --sizes 4K --time-cap 20ms
+expect "rg_verbs_bw: locked memory" refuses 'entries of 64 bytes are [0-9]* KiB of locked memory'
 # A port is accused of what the fabric does, and of nothing that its adapter lacks; a key of no partition is none.
 pairs() {
 	spec=$1
@@ -90,6 +92,7 @@ narrow() {
 	expect "... a line" grep -q "^rg_alltoall: $3: each peer has one rail and smaller shares, which are $4\$" "$err"
 	expect "... and no other" [ "$(ours rg_alltoall)" -eq 1 ]
 }
+narrow 4 cqmem=256KiB 'a process of host0 may lock 256 KiB for completion queues (ulimit -l); those of connections with 3 peers and itself take 528' 144
 narrow 4 qps=9 'soft0 of host0 has 9 queue pairs; 1 rank there, each connected with 3 peers and itself, takes 17' 9
 if [ -n "${RG_LONG-}" ]; then
 	narrow 4 hcas=2,ports=1,qps=5,order=never \

@@ -27,7 +27,7 @@ static struct rail_hosts *hosts_open(const struct rail_settings *set)
 	char *all;
 	void *mine;
 
-	if (rail_hosts_list(set, 1, &mine, &bytes))
+	if (rail_hosts_list(set, 1, 2, &mine, &bytes))
 		stop("no list");
 	each[0] = each[1] = bytes;		/* like hosts */
 	all = malloc(2 * bytes);

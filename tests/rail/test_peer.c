@@ -174,6 +174,8 @@ static void local_body(struct job *job)
 	traffic_run(job, &t);
 	CHECK_EQUAL(rail_count(job->ctx), 2);
 	CHECK_EQUAL(rail_local(job->ctx), soft ? 2 : -1);
+	/* Each adapter's completion queue has room for all peers. */
+	CHECK_EQUAL(job->ctx->cq_count, job->ctx->adapter_count);
 	for (int r = 0; r < 2; r++) {
 		rail_info(job->ctx, r, &info);
 		CHECK(!info.local && !info.polls_memory);

@@ -11,6 +11,7 @@
 #include "rail/open/rail_ctx.h"
 #include "rail/peer/peer.h"
 #include "rail/plan.h"
+#include "random.h"
 #include "traffic.h"
 
 static void test_large(void **state)
@@ -18,6 +19,7 @@ static void test_large(void **state)
 	struct rail_plan_peer p = { .ranks = 1024, .rails = 2, .qps = 1, .polled = true,
 				    .eager = rail_plan_eager(1024, false) };
 	const uint64_t peers = 128 * (1024 - 128);
+	const struct rail_plan_node big = { .ranks = 1024, .first = 256, .processes = 128 };
 	struct rail_plan_need need = rail_plan_most(&p);
 
 	(void)state;
@@ -33,16 +35,17 @@ static void test_large(void **state)
 	need = rail_plan_narrow(&p);
 	assert_int_equal(need.queue_pairs, 2);
 	assert_int_equal(need.pinned_bytes, 256 + 64 * 64 + 16384);
-	assert_int_equal(rail_plan_pairs(&p, 2, 128, 896, true, false), 128 * (896 * 4 + 1));
-	assert_int_equal(rail_plan_pairs(&p, 2, 128, 896, true, true), 128 * (896 * 2 + 1));
-	assert_int_equal(rail_plan_pairs(&p, 1, 1, 3, true, false), 3 * 2 + 1);
-	assert_int_equal(rail_plan_pairs(&p, 1, 1, 3, true, true), 2 * 2 + 1);
-	assert_int_equal(rail_plan_pairs(&p, 1, 1, 3, false, false), 3 * 2);
+	assert_int_equal(rail_plan_pairs(&p, &big, 3, false), 128 * (896 * 4 + 1));
+	assert_int_equal(rail_plan_pairs(&p, &big, 3, true), 128 * (896 * 2 + 1));
+	assert_int_equal(rail_plan_pairs(&p, &(struct rail_plan_node){ 3, 0, 1, false }, 1, false), 3 * 2 + 1);
+	assert_int_equal(rail_plan_pairs(&p, &(struct rail_plan_node){ 3, 0, 1, false }, 1, true), 2 * 2 + 1);
+	assert_int_equal(rail_plan_pairs(&p, &(struct rail_plan_node){ 3, 1, 1, false }, 1, true), 1 * 2 + 1);
+	assert_int_equal(rail_plan_pairs(&p, &(struct rail_plan_node){ 3, 0, 1, false }, 2, false), 3 * 2);
 	/* A process reaches itself over the rails if it is alone on its node, or as those of its node do. */
-	assert_int_equal(rail_plan_reached(8, 1, false), 8);
-	assert_int_equal(rail_plan_reached(8, 2, false), 6);
-	assert_int_equal(rail_plan_reached(8, 2, true), 8);
-	assert_int_equal(rail_plan_reached(2, 4, false), 0);
+	assert_int_equal(rail_plan_reached(&(struct rail_plan_node){ 8, 0, 1, false }), 8);
+	assert_int_equal(rail_plan_reached(&(struct rail_plan_node){ 8, 0, 2, false }), 6);
+	assert_int_equal(rail_plan_reached(&(struct rail_plan_node){ 8, 0, 2, true }), 8);
+	assert_int_equal(rail_plan_reached(&(struct rail_plan_node){ 2, 0, 4, false }), 0);
 	p.ranks = 4;
 	need = rail_plan_narrow(&p);
 	assert_int_equal(need.pinned_bytes, 256 + 64 * 64 + 16384);
@@ -65,38 +68,106 @@ static void test_large(void **state)
 	assert_int_equal(rail_plan_ring(RAIL_PLAN_MANY, 65536, false).units * 64, 512 * 1024);
 }
 
-/* The most peers on other nodes that a rank has on one rail, above an even share. */
-static uint32_t most_over(uint32_t nodes, uint32_t each, uint32_t rails)
+/* ---- Narrow jobs ----------------------------------------------------------- */
+
+enum { NODES = 6 };
+
+/* A job: nodes with so many ranks.  Ranks are numbered node by node, however the launcher places them. */
+struct placed {
+	uint32_t nodes, ranks[NODES], all;
+	bool meets;
+};
+
+static uint32_t first_of(const struct placed *job, uint32_t node)
 {
-	const uint32_t peers = (nodes - 1) * each, share = (peers + rails - 1) / rails;
-	uint32_t over = 0;
+	uint32_t first = 0;
 
-	for (uint32_t i = 0; i < nodes * each; i++) {
-		const struct rail_plan_place a = { i % nodes, i / nodes };
-		uint32_t on[4] = { 0 };
-
-		for (uint32_t j = 0; j < nodes * each; j++) {
-			const struct rail_plan_place b = { j % nodes, j / nodes };
-
-			assert_int_equal(rail_plan_rail(a, b, rails), rail_plan_rail(b, a, rails));
-			on[rail_plan_rail(a, b, rails)] += a.node != b.node;
-		}
-		for (uint32_t r = 0; r < rails; r++)
-			if (on[r] > share + over)
-				over = on[r] - share;
-	}
-	return over;
+	for (uint32_t n = 0; n < node; n++)
+		first += job->ranks[n];
+	return first;
 }
 
-/* Nodes with many ranks, or few: no rail of a narrow job has much more than its share. */
+/* The peers of a rank over each rail, one by one. */
+static void counted(const struct placed *job, uint32_t node, uint32_t rank, uint32_t rails, uint64_t *on)
+{
+	memset(on, 0, rails * sizeof(*on));
+	for (uint32_t other = 0; other < job->nodes; other++)
+		for (uint32_t b = first_of(job, other); b < first_of(job, other + 1); b++) {
+			assert_int_equal(rail_plan_rail(rank, b, rails), rail_plan_rail(b, rank, rails));
+			on[rail_plan_rail(rank, b, rails)] += other != node || job->meets || job->ranks[node] == 1;
+		}
+}
+
+/* No rail has much more than its share, and the arithmetic of each set of rails is that count. */
+static void node_is_exact(const struct placed *job, uint32_t node, uint32_t rails)
+{
+	const struct rail_plan_node of = { job->all, first_of(job, node), job->ranks[node], job->meets };
+	const struct rail_plan_peer p = { .ranks = job->all, .rails = rails, .qps = 1, .eager = 8192 };
+	const struct rail_plan_need need = rail_plan_narrow(&p);
+	uint64_t sum[1 << 4] = { 0 }, most[1 << 4] = { 0 };
+
+	for (uint32_t rank = 0; rank < of.processes; rank++) {
+		uint64_t on[4], peers = 0;
+
+		counted(job, node, (uint32_t)of.first + rank, rails, on);
+		for (uint32_t r = 0; r < rails; r++)
+			peers += on[r];
+		assert_int_equal(peers, rail_plan_reached(&of));
+		for (uint32_t r = 0; r < rails; r++)
+			assert_in_range(on[r], 0, (peers + rails - 1) / rails + 1);
+		for (uint32_t set = 1; set < 1u << rails; set++) {
+			uint64_t n = 0;
+
+			for (uint32_t r = 0; r < rails; r++)
+				n += set >> r & 1 ? on[r] : 0;
+			assert_int_equal(rail_plan_connections(&of, of.first + rank, 1, rails, set, true), n);
+			assert_int_equal(rail_plan_entries(&p, &of, (int64_t)of.first + rank, set, true),
+					 n * need.cq_entries);
+			sum[set] += n;
+			most[set] = n > most[set] ? n : most[set];
+		}
+	}
+	for (uint32_t set = 1; set < 1u << rails; set++) {
+		assert_int_equal(rail_plan_pairs(&p, &of, set, true),
+				 sum[set] * need.queue_pairs + (set & 1) * of.processes);
+		assert_int_equal(rail_plan_entries(&p, &of, -1, set, true), most[set] * need.cq_entries);
+	}
+}
+
+/* Nodes with many ranks, or few, or unlike numbers. */
 static void test_narrow_rails(void **state)
 {
+	uint64_t random = 7;
+
 	(void)state;
-	for (uint32_t nodes = 2; nodes <= 8; nodes++)
-		for (uint32_t each = 1; each <= 8; each++)
-			for (uint32_t rails = 1; rails <= 4; rails++)
-				assert_in_range(most_over(nodes, each, rails), 0, 2);
-	assert_int_equal(most_over(2, 64, 2), 0);
+	for (uint32_t i = 0; i < 300; i++) {
+		struct placed job = { .nodes = 2 + (uint32_t)random_below(&random, NODES - 1), .meets = i % 3 == 0 };
+
+		for (uint32_t n = 0; n < job.nodes; n++)
+			job.all += job.ranks[n] = 1 + (i % 2 ? i % 9 : (uint32_t)random_below(&random, 9));
+		for (uint32_t rails = 1; rails <= 4; rails++)
+			for (uint32_t n = 0; n < job.nodes; n++)
+				node_is_exact(&job, n, rails);
+	}
+}
+
+/* ---- Completion queues ------------------------------------------------------- */
+
+static void test_queues(void **state)
+{
+	(void)state;
+	/* All of few peers fit in one; locked memory is rounded up to a power of two. */
+	assert_int_equal(rail_plan_cq_size(1542, 514, 1 << 20), 4095);
+	assert_int_equal(rail_plan_cq_size(1534, 514, 1 << 20), 2047);
+	assert_int_equal(rail_plan_cq_size(1534, 514, 1000), 1000);
+	assert_int_equal(rail_plan_cq_size(0, 514, 1 << 20), 1023);
+	assert_int_equal(rail_plan_cq_size(1 << 20, 514, 1 << 20), 65535);
+	assert_int_equal(rail_plan_cq_bytes(1542, 514, UINT64_MAX), 4096 * 64);
+	/* A bound makes them smaller, while a lane fits: 2048 and 1024. */
+	assert_int_equal(rail_plan_cq_bytes(1542, 514, 4096 * 64 - 1), 3072 * 64);
+	assert_int_equal(rail_plan_cq_bytes(1542, 514, 3072 * 64 - 1), 0);
+	assert_int_equal(rail_plan_cq_bytes(1 << 20, 514, UINT64_MAX), UINT64_C(16) * 65536 * 64 + 16384 * 64);
+	assert_int_equal(rail_plan_cq_bytes(0, 514, UINT64_MAX), 0);
 }
 
 /* ---- A peer ---------------------------------------------------------------- */
@@ -302,7 +373,7 @@ static void test_credit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_large), cmocka_unit_test(test_narrow_rails), cmocka_unit_test(test_count),
+		cmocka_unit_test(test_large), cmocka_unit_test(test_narrow_rails), cmocka_unit_test(test_queues), cmocka_unit_test(test_count),
 		cmocka_unit_test(test_srqs), cmocka_unit_test(test_polled),
 		cmocka_unit_test(test_credit),
 	};

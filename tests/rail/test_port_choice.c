@@ -333,6 +333,19 @@ static void test_narrow(void **state)
 	assert_non_null(strstr(why, "a process of node2 may pin 0 MiB"));
 	host[2].pinned = UINT64_C(1) << 40;
 	assert_false(is_narrow(3, why, sizeof(why)));
+	/*
+	 * Completion queues, of an adapter for each rail: of 8 peers 257 entries for small messages and 514 for
+	 * large ones, narrow 145 and 130 of 4 peers each; and one for datagrams.  The last part of each is left over.
+	 */
+	host[0].cq_bytes = 2 * 8192 * 64 + 16384;
+	assert_false(is_narrow(3, why, sizeof(why)));
+	host[0].cq_bytes = 8192 * 64;
+	assert_true(is_narrow(3, why, sizeof(why)));
+	assert_string_equal(why, "a process of node0 may lock 512 KiB for completion queues (ulimit -l); those of "
+			    "connections with 8 peers take 1040: each peer has one rail and smaller shares, which are 272");
+	host[0].cq_bytes = 32768;
+	assert_true(is_narrow(3, why, sizeof(why)));
+	assert_string_equal(why, "");
 }
 
 static void test_gid_lists(void **state)

@@ -286,6 +286,9 @@ static void test_needs(void **state)
 		peer = json_object_get(needs, rows[i].kind);
 		need_is(peer, rows[i].peer);
 		need_is(json_object_get(peer, "narrow"), rows[i].narrow);
+		assert_true(json_integer_value(json_object_get(peer, "cq_bytes_of_rank")) >= 896 * 64 * rows[i].peer[2]);
+		assert_true(json_integer_value(json_object_get(json_object_get(peer, "narrow"), "cq_bytes_of_rank")) >=
+			    896 * 64 * rows[i].narrow[2]);
 	}
 	json_decref(all);
 }

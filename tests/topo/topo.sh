@@ -150,10 +150,10 @@ expect "--soft: the second" grep -Eq '^1 +soft0:2 +Ethernet +ACTIVE +3GB/s ' "$o
 expect "--soft: no place on a bus" grep -Eq '^soft0:2 +- +X( +-)+$' "$out"
 topo --soft ports=2 --ranks 128 --job 1024
 expect "the needs of a job" grep -q '^Needs of 1024 ranks, 128 a node, ' "$out"
-expect "a peer" grep -Eq '^ring  +a peer +4 +0 +520 +41216$' "$out"
+expect "a peer" grep -Eq '^ring  +a peer +4 +0 +520 +33280 +41216$' "$out"
 expect "a rank" grep -Eq '^  +a rank +3584 ' "$out"
-expect "a node" grep -Eq '^  +a node +458752 +0 +59637760 +4726980608 +4.4 GiB$' "$out"
-expect "by SEND" grep -Eq '^SEND  +a peer +4 +32 +550 +133376$' "$out"
+expect "a node" grep -Eq '^  +a node +458752 +0 +59637760 +3894411264 +4726980608 +4.4 GiB$' "$out"
+expect "by SEND" grep -Eq '^SEND  +a peer +4 +32 +550 +35200 +133376$' "$out"
 topo --soft ports=2 --ranks 1
 expect "a rank that is alone on its node: itself, too" grep -q '^Needs of 8 ranks, 1 a node, when all have met, each also itself' "$out"
 expect "... eight connections" grep -Eq '^  +a rank +32 ' "$out"

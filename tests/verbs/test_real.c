@@ -44,6 +44,24 @@ static void test_port(void **state)
 	assert_string_equal(ports.port[0].pci, "");
 }
 
+/* The traffic class is the host's, unless the user has another wish; not that of the last wish. */
+static void test_traffic_class(void **state)
+{
+	struct vrb_port_wish wish = { .gid_index = -1, .tclass = -1 };
+	struct vrb_port port = ports.port[0];
+
+	(void)state;
+	assert_int_equal(port.host_tclass, -1);
+	assert_int_equal(vrb_port_configure(&port, &wish), 0);
+	assert_int_equal(port.tclass, 0);
+	port.host_tclass = 106;
+	assert_int_equal(vrb_port_configure(&port, &wish), 0);
+	assert_int_equal(port.tclass, 106);
+	wish.tclass = 0;
+	assert_int_equal(vrb_port_configure(&port, &wish), 0);
+	assert_int_equal(port.tclass, 0);
+}
+
 /* Order is asked for in RTS, of each port with its SL; a port without it takes it from the adapter. */
 static void test_order(void **state)
 {
@@ -232,7 +250,7 @@ static void test_moved_by(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_port), cmocka_unit_test(test_order),
+		cmocka_unit_test(test_port), cmocka_unit_test(test_traffic_class), cmocka_unit_test(test_order),
 		cmocka_unit_test(test_no_datagrams),
 		cmocka_unit_test(test_fork), cmocka_unit_test(test_events), cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_moved_by),

@@ -63,7 +63,8 @@ static int lists_begin(struct lists *l)
 		rc = -ENOMEM;
 		rg_error("no memory for the ports of %d ranks", layer.world_size);
 	} else if (is_lowest(layer.world_rank)) {
-		rc = rail_hosts_list(&world_settings.rail, ranks_here(), &l->mine, &l->mine_bytes);
+		rc = rail_hosts_list(&world_settings.rail, ranks_here(), (unsigned)ranks, &l->mine,
+				     &l->mine_bytes);
 	}
 	return agree(rc);
 }

@@ -23,10 +23,7 @@
 #include "verbs/vrb.h"
 #include "rail/lane/wr_id.h"
 
-enum {
-	CQ_BATCH = 32,
-	CQ_PEERS = 16,			/* a completion queue has room for so many peers */
-};
+enum { CQ_BATCH = 32 };
 
 static void wanted_came(struct rail_ctx *ctx)
 {
@@ -204,30 +201,40 @@ void rail_cq_abandon(struct rail_peer *peer, int adapter)
 
 /* ---- Room --------------------------------------------------------------- */
 
-/* A peer's rails on this adapter, by SENDs, which take most. */
-static uint64_t entries_of_peer(const struct rail_ctx *ctx, int adapter)
+/* All peers of this process over an adapter's rails; that of the local rail has those of its node. */
+static uint64_t entries_of_peers(const struct rail_ctx *ctx, const struct rail_plan_peer *peer, int adapter)
 {
-	struct rail_plan_peer peer = { .ranks = ctx->plan_ranks, .eager = ctx->eager_max,
-				       .qps = (uint32_t)ctx->settings.qps, .bulk_depth = ctx->bulk_depth };
+	const struct rail_plan_node node = config_node(&ctx->cfg, ctx->local < 0);
+	struct rail_plan_peer local = *peer;
+	uint32_t on = 0;
 
 	for (int r = 0; r < ctx->rail_count; r++)
-		peer.rails += ctx->rail[r].adapter == adapter;
-	return rail_plan_most(&peer).cq_entries;
+		on |= (uint32_t)(ctx->rail[r].adapter == adapter) << r;
+	local.rails = 1;
+	return on ? rail_plan_entries(peer, &node, (int64_t)config_number(&ctx->cfg, ctx->cfg.index), on,
+				      ctx->narrow) :
+		    node.processes * rail_plan_most(&local).cq_entries;
 }
 
-/*
- * For all peers, or for some like this one: of few, entries that are locked memory are no more than
- * they take.
- */
+/* By SENDs, which take most; without the queues made. */
+static uint64_t entries_missing(const struct rail_ctx *ctx, const struct rail_plan_peer *peer, int adapter)
+{
+	uint64_t entries = entries_of_peers(ctx, peer, adapter);
+
+	for (int c = 0; c < ctx->cq_count; c++)
+		if (ctx->cq[c]->adapter == adapter)
+			entries -= entries < ctx->cq[c]->entries ? entries : ctx->cq[c]->entries;
+	return entries;
+}
+
 static uint32_t cq_size(const struct rail_ctx *ctx, int adapter, uint32_t entries)
 {
-	const uint64_t lanes = 2 * RAIL_MAX, peers = ctx->cfg.peer_count;
-	const uint64_t some = entries * lanes * (peers < CQ_PEERS ? peers : CQ_PEERS);
-	const uint64_t all = peers * entries_of_peer(ctx, adapter);
-	const uint64_t size = all >= entries && all < some ? all : some;
-	const uint32_t most = (uint32_t)ctx->adapter[adapter].attr.max_cqe;
+	const struct rail_plan_peer peer = { .ranks = ctx->plan_ranks, .rails = (uint32_t)ctx->rail_count,
+					     .eager = ctx->eager_max, .qps = (uint32_t)ctx->settings.qps,
+					     .bulk_depth = ctx->bulk_depth };
+	const uint32_t lane = rail_plan_lane_entries(&peer), most = (uint32_t)ctx->adapter[adapter].attr.max_cqe;
 
-	return size < most ? (uint32_t)size : most;
+	return rail_plan_cq_size(entries_missing(ctx, &peer, adapter), entries > lane ? entries : lane, most);
 }
 
 /* A device has a limit, and each entry may be locked memory: smaller queues may fit where one does not. */
@@ -268,6 +275,7 @@ static int cq_make(struct rail_ctx *ctx, int adapter, uint32_t entries, struct r
 		free(cq);
 		return rc;
 	}
+	cq->entries = cq->room;
 	ctx->cq[ctx->cq_count++] = cq;
 	*out = cq;
 	return 0;

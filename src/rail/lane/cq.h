@@ -12,7 +12,7 @@ struct rail_peer;
 struct rail_cq {
 	struct ibv_cq *cq;
 	int adapter;
-	uint32_t room;			/* entries without a queue pair */
+	uint32_t entries, room;		/* room: those without a queue pair */
 };
 
 /* Handle a batch from every completion queue. */

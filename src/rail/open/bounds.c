@@ -3,18 +3,43 @@
  * memory.  Connections are made when a rank first sends to another, and most programs have few
  * peers; an Alltoall has them all.
  */
+#include "config.h"		/* _GNU_SOURCE */
+
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "rail/open/common.h"
 #include "rail/open/options.h"
 #include "rail/plan.h"
+#include "verbs/vrb.h"
 
-enum { MEMORY_PART = 8 };		/* of a host's memory, for the eager lanes of all peers */
+enum {
+	MEMORY_PART = 8,		/* of a host's memory, for all peers */
+	QUEUES_TRIED = 64 << 20,	/* bytes; usual limits are 64 KiB to 8 MiB */
+};
 
-/* Root is not bound by the limit of locked memory. */
+#define RAIL_NARROW "each peer has one rail and smaller shares, which are"
+
+/* The owner of the first user namespace with CAP_IPC_LOCK is not bound by the limit of locked memory. */
+static bool locks_all(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+	unsigned long inside = 1, outside = 1, count = 0;
+	FILE *map = fopen("/proc/self/uid_map", "re");
+	const bool known = map && fscanf(map, "%lu %lu %lu", &inside, &outside, &count) == 3;
+
+	if (map)
+		fclose(map);
+	if (known && (inside || outside || count != UINT32_MAX))
+		return false;
+	return !syscall(SYS_capget, &head, data) && data[0].effective & 1u << CAP_IPC_LOCK;
+}
+
 uint64_t rail_bound_pinned(unsigned processes)
 {
 	const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
@@ -23,9 +48,24 @@ uint64_t rail_bound_pinned(unsigned processes)
 
 	if (pages > 0 && bytes > 0)
 		share = (uint64_t)pages * (uint64_t)bytes / MEMORY_PART / (processes ? processes : 1);
-	if (geteuid() && !getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur < share)
-		share = limit.rlim_cur;
+	if (!getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur < share && !locks_all())
+		share = limit.rlim_cur ? limit.rlim_cur : 1;
 	return share;
+}
+
+/* As many rails on this device as there may be on all, by SENDs, which take most. */
+uint64_t rail_bound_queues(const struct rail_settings *set, const struct vrb_port *port, unsigned rails,
+			   unsigned ranks)
+{
+	const struct rail_plan_peer peer = {
+		.ranks = ranks, .rails = rails < RAIL_MAX ? rails : RAIL_MAX, .qps = rail_plan_qps(set->qps, true),
+		.eager = set->eager == RAIL_AUTO ? rail_plan_eager(ranks, false) : set->eager,
+	};
+	const uint64_t entries = (uint64_t)ranks * rail_plan_most(&peer).cq_entries;
+	const uint64_t most = rail_plan_cq_bytes(entries, rail_plan_lane_entries(&peer), UINT64_MAX) +
+			      RAIL_PLAN_DATAGRAMS_CQ_BYTES;
+
+	return vrb_cq_lockable(port->device, 2 * most < QUEUES_TRIED ? 2 * most : QUEUES_TRIED);
 }
 
 bool rail_hosts_lag(const struct rail_hosts *h)
@@ -39,23 +79,25 @@ bool rail_hosts_lag(const struct rail_hosts *h)
 
 /* ---- One host ---------------------------------------------------------------- */
 
-/* A host's processes, each with so many peers that the rails reach. */
+/* A host's processes, and what connections with all others take. */
 struct crowd {
 	const struct rail_hosts *hosts;
 	const struct choice_host *host;
-	unsigned index, processes;
-	uint32_t peers;				/* rail_plan_reached */
-	bool itself;				/* one of them */
+	unsigned index;
+	struct rail_plan_node node;
+	uint64_t peers;				/* rail_plan_reached, */
+	bool itself;				/* with one of them */
 	struct rail_plan_peer peer, narrow;
 };
 
-/* ranks: of all hosts; lag: rail_hosts_lag. */
-static struct crowd crowd_of(const struct rail_hosts *h, unsigned index, unsigned ranks, bool lag)
+/* ranks: of all hosts, and of those before this one; lag: rail_hosts_lag. */
+static struct crowd crowd_of(const struct rail_hosts *h, unsigned index, unsigned ranks, unsigned before,
+			     bool lag)
 {
 	struct crowd c = { .hosts = h, .host = h->host[index], .index = index };
 
-	c.processes = c.host->processes;
-	c.peers = (uint32_t)rail_plan_reached(ranks, c.processes, c.host->meets);
+	c.node = (struct rail_plan_node){ ranks, before, c.host->processes, c.host->meets };
+	c.peers = rail_plan_reached(&c.node);
 	c.itself = c.peers == ranks;
 	c.peer = (struct rail_plan_peer){
 		.ranks = ranks, .rails = h->choice.rails,
@@ -63,6 +105,7 @@ static struct crowd crowd_of(const struct rail_hosts *h, unsigned index, unsigne
 		.qps = rail_plan_qps(c.host->qps, lag),
 	};
 	c.narrow = c.peer;
+	c.narrow.ranks = ranks < RAIL_PLAN_MANY ? RAIL_PLAN_MANY : ranks;
 	c.narrow.eager = c.host->eager == RAIL_AUTO ? rail_plan_eager(RAIL_PLAN_MANY, false) : c.host->eager;
 	c.narrow.qps = rail_plan_qps(c.host->qps, false);
 	return c;
@@ -78,63 +121,87 @@ static size_t device_length(const char *port)
 	return strcspn(port, ":");
 }
 
-/* Rails on the adapter of this one; those before it, too. */
-static unsigned rails_beside(const struct crowd *c, unsigned rail, unsigned until)
+/* The rails on the adapter of this one, as bits; 0: one before it is, too. */
+static uint32_t rails_on(const struct crowd *c, unsigned rail)
 {
 	const char *name = port_of(c, rail)->name;
-	unsigned n = 0;
+	uint32_t on = 0;
 
-	for (unsigned r = 0; r < until; r++)
-		n += device_length(port_of(c, r)->name) == device_length(name) &&
-		     !strncmp(port_of(c, r)->name, name, device_length(name));
-	return n;
-}
-
-/* Eager lanes by SEND pin more than those by a ring. */
-static uint64_t pinned_all(const struct crowd *c)
-{
-	return c->peers * rail_plan_most(&c->peer).pinned_bytes;
-}
-
-static uint64_t pinned_narrow(const struct crowd *c)
-{
-	return c->peers * rail_plan_narrow(&c->narrow).pinned_bytes;
+	for (unsigned r = 0; r < c->peer.rails; r++)
+		if (device_length(port_of(c, r)->name) == device_length(name) &&
+		    !strncmp(port_of(c, r)->name, name, device_length(name)))
+			on |= UINT32_C(1) << r;
+	return on & ((UINT32_C(1) << rail) - 1) ? 0 : on;
 }
 
 /* Where narrow is not enough, each host has a warning of its own (limits.c). */
 static bool pairs_are_few(const struct crowd *c, unsigned rail, char *why, size_t size)
 {
 	const struct choice_port *port = port_of(c, rail);
-	const unsigned rails = rails_beside(c, rail, c->peer.rails);
-	const uint64_t all = rail_plan_pairs(&c->peer, rails, c->processes, c->peers, !rail, false);
-	const uint64_t narrow = rail_plan_pairs(&c->narrow, rails, c->processes, c->peers, !rail, true);
-	const unsigned others = c->peers - c->itself;
+	const uint32_t on = rails_on(c, rail);
+	const uint64_t all = rail_plan_pairs(&c->peer, &c->node, on, false);
+	const uint64_t narrow = rail_plan_pairs(&c->narrow, &c->node, on, true);
+	const unsigned processes = (unsigned)c->node.processes, others = (unsigned)(c->peers - c->itself);
 
-	if (!port->queue_pairs || rails_beside(c, rail, rail) || all <= port->queue_pairs)
+	if (!port->queue_pairs || !on || all <= port->queue_pairs)
 		return false;
 	if (why && !*why && narrow <= port->queue_pairs)
 		snprintf(why, size, "%.*s of %s has %u queue pairs; %u rank%s there, each connected with %u "
-			 "peer%s%s, take%s %llu: each peer has one rail and smaller shares, which are %llu",
+			 "peer%s%s, take%s %llu: " RAIL_NARROW " %llu",
 			 (int)device_length(port->name), port->name, c->host->name, port->queue_pairs,
-			 c->processes, c->processes == 1 ? "" : "s", others, others == 1 ? "" : "s",
-			 c->itself ? " and itself" : "", c->processes == 1 ? "s" : "", (unsigned long long)all,
+			 processes, processes == 1 ? "" : "s", others, others == 1 ? "" : "s",
+			 c->itself ? " and itself" : "", processes == 1 ? "s" : "", (unsigned long long)all,
 			 (unsigned long long)narrow);
 	return true;
 }
 
+/* The bytes of a process's completion queues; 0: they do not fit in the bound. */
+static uint64_t queues_bytes(const struct crowd *c, bool narrow, uint64_t bound)
+{
+	uint32_t on[RAIL_MAX];
+
+	for (unsigned r = 0; r < c->peer.rails; r++)
+		on[r] = rails_on(c, r);
+	return rail_plan_queues(narrow ? &c->narrow : &c->peer, &c->node, on, c->peer.rails, narrow, bound);
+}
+
+static bool queues_are_short(const struct crowd *c, char *why, size_t size)
+{
+	const uint64_t has = c->host->cq_bytes;
+	const unsigned others = (unsigned)(c->peers - c->itself);
+
+	if (!has || queues_bytes(c, false, has))
+		return false;
+	if (why && !*why && queues_bytes(c, true, has))
+		snprintf(why, size, "a process of %s may lock %llu KiB for completion queues (ulimit -l); those of "
+			 "connections with %u peer%s%s take %llu: " RAIL_NARROW " %llu", c->host->name,
+			 (unsigned long long)(has >> 10), others, others == 1 ? "" : "s",
+			 c->itself ? " and itself" : "",
+			 (unsigned long long)(queues_bytes(c, false, UINT64_MAX) >> 10),
+			 (unsigned long long)(queues_bytes(c, true, UINT64_MAX) >> 10));
+	return true;
+}
+
+/* Eager lanes by SEND pin more than those by a ring. */
+static uint64_t pinned(const struct crowd *c, bool narrow)
+{
+	return queues_bytes(c, narrow, UINT64_MAX) + c->peers *
+	       (narrow ? rail_plan_narrow(&c->narrow) : rail_plan_most(&c->peer)).pinned_bytes;
+}
+
 static bool memory_is_short(const struct crowd *c, char *why, size_t size)
 {
-	const uint64_t all = pinned_all(c), narrow = pinned_narrow(c);
-	const unsigned others = c->peers - c->itself;
+	const uint64_t all = pinned(c, false);
+	const unsigned others = (unsigned)(c->peers - c->itself);
 
 	if (!c->host->pinned || all <= c->host->pinned)
 		return false;
 	if (why && !*why)
 		snprintf(why, size, "a process of %s may pin %llu MiB (ulimit -l, or its part of an eighth of the "
-			 "memory); connections with %u peer%s%s pin %llu: each peer has one rail and smaller shares, "
-			 "which are %llu", c->host->name, (unsigned long long)(c->host->pinned >> 20), others,
-			 others == 1 ? "" : "s", c->itself ? " and itself" : "", (unsigned long long)(all >> 20),
-			 (unsigned long long)(narrow >> 20));
+			 "memory); connections with %u peer%s%s pin %llu: " RAIL_NARROW " %llu", c->host->name,
+			 (unsigned long long)(c->host->pinned >> 20), others, others == 1 ? "" : "s",
+			 c->itself ? " and itself" : "", (unsigned long long)(all >> 20),
+			 (unsigned long long)(pinned(c, true) >> 20));
 	return true;
 }
 
@@ -142,18 +209,20 @@ bool rail_hosts_narrow(const struct rail_hosts *h, char *why, size_t size)
 {
 	const bool lag = rail_hosts_lag(h);
 	bool narrow = false;
-	unsigned ranks = 0;
+	unsigned ranks = 0, before = 0;
 
 	if (why && size)
 		*why = 0;
 	for (unsigned i = 0; i < h->hosts; i++)
 		ranks += h->host[i]->processes;
 	for (unsigned i = 0; i < h->hosts; i++) {
-		const struct crowd c = crowd_of(h, i, ranks, lag);
+		const struct crowd c = crowd_of(h, i, ranks, before, lag);
 
 		for (unsigned r = 0; r < h->choice.rails; r++)
 			narrow |= pairs_are_few(&c, r, why, size);
+		narrow |= queues_are_short(&c, why, size);
 		narrow |= memory_is_short(&c, why, size);
+		before += h->host[i]->processes;
 	}
 	return narrow;
 }

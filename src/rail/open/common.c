@@ -17,14 +17,14 @@
 #include "util/err.h"
 #include "verbs/vrb.h"
 
-#define LIST_MAGIC 0x3330737472706772ull	/* "rgprts03" */
+#define LIST_MAGIC 0x3430737472706772ull	/* "rgprts04" */
 
 /* The head of a list on the wire; `count` ports follow. */
 struct list_head {
 	uint64_t magic;
 	char host[64];
 	uint32_t named, count, meets, processes;
-	uint64_t pinned, eager, qps;
+	uint64_t pinned, cq_bytes, eager, qps;
 };
 
 static size_t list_bytes(unsigned ports)
@@ -144,7 +144,8 @@ static int host_describe(const struct rail_settings *set, struct vrb_ports *port
 	return rc ? rc : wishes_check(set, ports, host);
 }
 
-int rail_hosts_list(const struct rail_settings *set, unsigned processes, void **list, size_t *bytes)
+int rail_hosts_list(const struct rail_settings *set, unsigned processes, unsigned ranks, void **list,
+		    size_t *bytes)
 {
 	struct choice_host *host = calloc(1, sizeof(*host));
 	struct vrb_ports ports = { 0 };
@@ -153,6 +154,8 @@ int rail_hosts_list(const struct rail_settings *set, unsigned processes, void **
 
 	if (!rc)
 		rc = host_describe(set, &ports, host);
+	if (!rc && host->count)
+		host->cq_bytes = rail_bound_queues(set, rail_port_named(&ports, host->port[0].name), host->count, ranks);
 	if (!rc)
 		head = calloc(1, list_bytes(host->count));
 	if (head) {
@@ -160,7 +163,7 @@ int rail_hosts_list(const struct rail_settings *set, unsigned processes, void **
 			.magic = LIST_MAGIC, .named = host->named, .count = host->count,
 			.meets = processes > 1 && set->intranode == RAIL_INTRANODE_HCA,
 			.processes = processes, .pinned = rail_bound_pinned(processes),
-			.eager = set->eager, .qps = set->qps,
+			.cq_bytes = host->cq_bytes, .eager = set->eager, .qps = set->qps,
 		};
 		memcpy(head->host, host->name, sizeof(head->host));
 		memcpy(head + 1, host->port, host->count * sizeof(host->port[0]));
@@ -192,6 +195,7 @@ static int host_read(const void *list, size_t bytes, struct choice_host *out)
 	out->meets = head.meets;
 	out->processes = head.processes;
 	out->pinned = head.pinned;
+	out->cq_bytes = head.cq_bytes;
 	out->eager = head.eager;
 	out->qps = head.qps;
 	out->count = head.count;
@@ -439,6 +443,7 @@ int rail_common_select(struct rail_ctx *ctx)
 	}
 	ctx->lag = rail_hosts_lag(h);
 	ctx->narrow = rail_hosts_narrow(h, NULL, 0);
+	ctx->cq_bytes = h->host[h->mine]->cq_bytes;
 	ctx->cfg.hosts = NULL;
 	return rail_gids_make(ctx, h);
 }

@@ -20,8 +20,14 @@ struct rail_hosts {
 /* Bytes that each of so many processes of this host may pin for its peers. */
 uint64_t rail_bound_pinned(unsigned processes);
 /*
+ * Bytes of completion queues that a process may lock, tried on the device; 0: enough for a job of so many
+ * ranks with so many rails at most.
+ */
+uint64_t rail_bound_queues(const struct rail_settings *set, const struct vrb_port *port, unsigned rails,
+			   unsigned ranks);
+/*
  * Would the connections of all processes to all others take more queue pairs than an adapter of a host
- * has, or pin more than such a share?  Peers then have one rail, and smaller shares.  All processes
+ * has, or pin or lock more than such a share?  Peers then have one rail, and smaller shares.  All processes
  * compute the same.  why: a line about it; empty where adapters have too few pairs even for that.
  */
 bool rail_hosts_narrow(const struct rail_hosts *h, char *why, size_t size);

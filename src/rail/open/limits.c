@@ -1,5 +1,6 @@
 /* limits.c - limits of adapters, met before the job starts. */
 #include <stdint.h>
+#include <stdio.h>
 
 #include "rail/open/rail_ctx.h"
 #include "rail/peer/endpoint_info.h"
@@ -35,66 +36,70 @@ static int connection_try(struct rail_ctx *ctx, unsigned index)
 	return rc;
 }
 
-static unsigned ranks_here(const struct rail_ctx *ctx)
+static uint32_t rails_on(const struct rail_ctx *ctx, int adapter)
 {
-	unsigned ranks = 0;
-
-	for (unsigned i = 0; i < ctx->cfg.peer_count; i++)
-		ranks += i == ctx->cfg.index || config_shares_node(&ctx->cfg, i);
-	return ranks;
-}
-
-static unsigned rails_of(const struct rail_ctx *ctx, int adapter)
-{
-	unsigned rails = 0;
+	uint32_t on = 0;
 
 	for (int r = 0; r < ctx->rail_count; r++)
-		rails += ctx->rail[r].adapter == adapter;
-	return rails;
+		on |= (uint32_t)(ctx->rail[r].adapter == adapter) << r;
+	return on;
 }
 
-/* The upper bound of `railgauge topo --ranks`, of the rails on an adapter. */
-static unsigned pairs_of_peer(const struct rail_ctx *ctx, int adapter)
+/* "2 ranks there, each with 3 peers"; of a narrow job some have more on the adapter than others. */
+static const char *connections_text(const struct rail_plan_node *node, uint64_t connections, bool alike,
+				    char *buf, size_t size)
 {
-	const struct rail_plan_peer peer = { .ranks = ctx->cfg.peer_count, .rails = rails_of(ctx, adapter),
-					     .qps = (uint32_t)ctx->settings.qps };
+	const uint64_t peers = rail_plan_reached(node), itself = peers == node->ranks;
+	const unsigned ranks = (unsigned)node->processes, others = (unsigned)(peers - itself);
 
-	return ctx->narrow ? rail_plan_narrow(&peer).queue_pairs : rail_plan_most(&peer).queue_pairs;
-}
-
-/* Has the peer, which may be this process, a rail on the adapter? */
-static bool is_on(const struct rail_peer *peer, int adapter)
-{
-	for (int k = 0; peer && k < peer->rail_count; k++)
-		if (peer_adapter(peer, k) == adapter && !peer_is_local(peer))
-			return true;
-	return false;
-}
-
-static unsigned peers_on(const struct rail_ctx *ctx, int adapter)
-{
-	unsigned peers = 0;
-
-	for (unsigned i = 0; i < ctx->cfg.peer_count; i++)
-		peers += is_on(ctx->peer[i], adapter);
-	return peers;
+	if (alike)
+		snprintf(buf, size, "%u rank%s there, each with %u peer%s%s", ranks, ranks == 1 ? "" : "s", others,
+			 others == 1 ? "" : "s", itself ? " and itself" : "");
+	else
+		snprintf(buf, size, "%u rank%s there, with %llu connection%s in all", ranks, ranks == 1 ? "" : "s",
+			 (unsigned long long)connections, connections == 1 ? "" : "s");
+	return buf;
 }
 
 static void queue_pairs_check(const struct rail_ctx *ctx, int adapter)
 {
 	const struct vrb_adapter *a = &ctx->adapter[adapter];
-	const unsigned ranks = ranks_here(ctx), pairs = pairs_of_peer(ctx, adapter);
-	const unsigned peers = peers_on(ctx, adapter), itself = is_on(ctx->peer[ctx->cfg.index], adapter);
-	const bool first = adapter == ctx->rail[0].adapter;
-	const uint64_t most = (uint64_t)ranks * ((uint64_t)peers * pairs + first);
+	const struct rail_plan_node node = config_node(&ctx->cfg, ctx->local < 0);
+	const struct rail_plan_peer peer = { .ranks = ctx->plan_ranks, .rails = (uint32_t)ctx->rail_count,
+					     .qps = (uint32_t)ctx->settings.qps };
+	const uint32_t on = rails_on(ctx, adapter);
+	const uint64_t all = rail_plan_pairs(&peer, &node, on, ctx->narrow);
+	const uint64_t connections = rail_plan_connections(&node, node.first, node.processes, peer.rails, on,
+							   ctx->narrow);
+	const bool alike = !ctx->narrow || on == (UINT32_C(1) << peer.rails) - 1;
+	char text[96];
 
-	if (a->attr.max_qp > 0 && most > (uint64_t)a->attr.max_qp)
-		rg_warn("%s of %s has %d queue pairs; %u rank%s there, each with %u peer%s%s x %u%s, would take "
-			"%llu: connections beyond fail (fewer ranks a node, --rails, --qps)",
-			ibv_get_device_name(a->context->device), ctx->host, a->attr.max_qp,
-			ranks, ranks == 1 ? "" : "s", peers - itself, peers - itself == 1 ? "" : "s",
-			itself ? " and itself" : "", pairs, first ? " and 1 for datagrams" : "",
-			(unsigned long long)most);
+	if (a->attr.max_qp > 0 && all > (uint64_t)a->attr.max_qp)
+		rg_warn("%s of %s has %d queue pairs; %s x %llu%s, would take %llu: connections beyond fail "
+			"(fewer ranks a node, --rails, --qps)", ibv_get_device_name(a->context->device), ctx->host,
+			a->attr.max_qp, connections_text(&node, connections, alike, text, sizeof(text)),
+			(unsigned long long)((all - (on & 1) * node.processes) / (connections ? connections : 1)),
+			on & 1 ? " and 1 for datagrams" : "", (unsigned long long)all);
+}
+
+/* Where a narrow job's completion queues are too many, too (bounds.c). */
+static void queues_check(const struct rail_ctx *ctx)
+{
+	const struct rail_plan_node node = config_node(&ctx->cfg, ctx->local < 0);
+	const struct rail_plan_peer peer = { .ranks = ctx->plan_ranks, .rails = (uint32_t)ctx->rail_count,
+					     .eager = ctx->eager_max, .qps = (uint32_t)ctx->settings.qps,
+					     .bulk_depth = ctx->bulk_depth };
+	const unsigned adapters = (unsigned)ctx->adapter_count;
+	uint32_t on[RAIL_ALL];
+
+	for (unsigned a = 0; a < adapters; a++)
+		on[a] = rails_on(ctx, (int)a);
+	if (ctx->cq_bytes && !rail_plan_queues(&peer, &node, on, adapters, ctx->narrow, ctx->cq_bytes))
+		rg_warn("a process of %s may lock %llu KiB for completion queues; those of connections with %llu "
+			"other ranks take up to %llu: connections beyond fail (ulimit -l, fewer ranks, --rails, --qps)",
+			ctx->host, (unsigned long long)(ctx->cq_bytes >> 10),
+			(unsigned long long)(rail_plan_reached(&node) - (rail_plan_reached(&node) == node.ranks)),
+			(unsigned long long)(rail_plan_queues(&peer, &node, on, adapters, ctx->narrow, UINT64_MAX) >> 10));
 }
 
 int rail_limits_check(struct rail_ctx *ctx)
@@ -108,7 +113,8 @@ int rail_limits_check(struct rail_ctx *ctx)
 	if (rc || ctx->cfg.local_rank)
 		return rc;
 	for (int a = 0; a < ctx->adapter_count; a++)
-		if (rails_of(ctx, a))
+		if (rails_on(ctx, a))
 			queue_pairs_check(ctx, a);
+	queues_check(ctx);
 	return 0;
 }

@@ -51,9 +51,12 @@ struct choice_host {
 	char name[64];
 	uint32_t named;			/* --rails names its ports */
 	uint32_t meets;			/* its processes reach each other over the rails, too */
-	/* For bounds.c: the processes here, the bytes that each may pin for its peers, --eager, --qps. */
+	/*
+	 * For bounds.c: the processes here; the bytes that each may pin for its peers, and lock for completion
+	 * queues (0: no limit is met); --eager, --qps.
+	 */
 	uint32_t processes;
-	uint64_t pinned, eager, qps;
+	uint64_t pinned, cq_bytes, eager, qps;
 	uint32_t count;
 	struct choice_port port[CHOICE_PORTS];	/* in PCI order, or that of the names */
 };

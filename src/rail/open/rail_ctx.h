@@ -10,6 +10,7 @@
 #include "rail/message/scheme.h"
 #include "rail/peer/on_demand.h"
 #include "rail/message/op_queue.h"
+#include "rail/plan.h"
 #include "rail/rail.h"
 #include "rail/lane/staging.h"
 #include "rail/message/table.h"
@@ -79,6 +80,7 @@ struct rail_ctx {
 	struct rail_gids *gids;		/* NULL: each rail has one GID here */
 	bool lag;			/* a rail of the job has a LAG at any host */
 	bool narrow;			/* each peer has one rail, and a small share (bounds.c) */
+	uint64_t cq_bytes;		/* that this process may lock, choice_host.cq_bytes */
 	uint64_t plan_ranks;		/* plan.h: those of the job, narrow: many at least */
 	unsigned bound;			/* rail of whole messages; see rail_peer_bound */
 	uint32_t near;			/* rails nearest to this process's cores, bits */
@@ -114,6 +116,33 @@ struct rail_ctx {
 static inline bool config_shares_node(const struct rail_config *cfg, unsigned index)
 {
 	return cfg->node_of && cfg->node_of[index] == cfg->node_of[cfg->index];
+}
+
+/* Numbers of plan.h, in which ranks are counted node by node. */
+static inline uint64_t config_number(const struct rail_config *cfg, unsigned index)
+{
+	uint64_t before = 0;
+
+	if (!cfg->node_of)
+		return index;
+	for (unsigned i = 0; i < cfg->peer_count; i++)
+		before += cfg->node_of[i] < cfg->node_of[index] ||
+			  (cfg->node_of[i] == cfg->node_of[index] && i < index);
+	return before;
+}
+
+/* The node of this process; meets: its processes reach each other over the rails, too. */
+static inline struct rail_plan_node config_node(const struct rail_config *cfg, bool meets)
+{
+	struct rail_plan_node node = { .ranks = cfg->peer_count, .meets = meets };
+
+	if (!cfg->node_of)
+		return (struct rail_plan_node){ cfg->peer_count, cfg->index, 1, meets };
+	for (unsigned i = 0; i < cfg->peer_count; i++) {
+		node.first += cfg->node_of[i] < cfg->node_of[cfg->index];
+		node.processes += config_shares_node(cfg, i);
+	}
+	return node;
 }
 
 #endif

@@ -387,15 +387,6 @@ static uint64_t chunk_of(const struct rail_peer *peer)
 	return peer->rail_count == 1 ? RAIL_CHUNK_NET_BYTES : RAIL_CHUNK_NETS_BYTES;
 }
 
-static struct rail_plan_place place_of(const struct rail_config *cfg, unsigned index)
-{
-	struct rail_plan_place place = { cfg->node_of ? cfg->node_of[index] : index, 0 };
-
-	for (unsigned i = 0; cfg->node_of && i < index; i++)
-		place.local_rank += cfg->node_of[i] == place.node;
-	return place;
-}
-
 static void rails_choose(struct rail_peer *peer)
 {
 	struct rail_ctx *ctx = peer->ctx;
@@ -405,8 +396,9 @@ static void rails_choose(struct rail_peer *peer)
 		peer->rail[0] = (uint8_t)ctx->local;
 	} else if (ctx->narrow) {
 		peer->rail_count = 1;
-		peer->rail[0] = (uint8_t)rail_plan_rail(place_of(&ctx->cfg, ctx->cfg.index),
-							place_of(&ctx->cfg, peer->index), (uint32_t)ctx->rail_count);
+		peer->rail[0] = (uint8_t)rail_plan_rail(config_number(&ctx->cfg, ctx->cfg.index),
+							config_number(&ctx->cfg, peer->index),
+							(uint32_t)ctx->rail_count);
 	} else {
 		peer->rail_count = ctx->rail_count;
 		for (int k = 0; k < peer->rail_count; k++)
