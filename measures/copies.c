@@ -8,8 +8,8 @@
  *	mapped-halves	half by either end's memcpy, from memory and into memory that both map
  *	ring-NK		twice, through a ring of slices of N KiB in shared memory: by the sender in, by the
  *			receiver out; ring-whole: slices as large as the message
- * This is what librail chooses from where no adapter copies (src/rail/message/rndv.h), and the plain reference
- * of `make bench` for it.  Results depend on what the two processors have in common: 16 KiB take 2.2 us
+ * This is what librail chooses from where no adapter copies (rndv.h and slices.h in src/rail/message), and the
+ * plain reference of `make bench` for it.  Results depend on what the two processors have in common: 16 KiB take 2.2 us
  * through librail's ring between hardware threads of one core and 8.0 between cores apart, by the kernel
  * 4.0 and 4.8.
  *

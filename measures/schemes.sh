@@ -26,10 +26,10 @@ scheme_sizes=${MEASURE_SIZES:-4K:4M}
 scheme_args="--soft ideal --buffers malloc -i 2000 -x 5"
 # Ways of one launch, which take turns inside each size; forced ones pin the eager limit of today's default,
 # so that a choice of eager limits shows.  Options of a job make launches of their own.
-one_launch="native auto again read write both turns"
+one_launch="native auto again read write both turns ring"
 own_launches="eager32K eager64K mapped"
 # Without a warm-up each way is a launch.
-first_ways="native auto again read both turns eager32K mapped"
+first_ways="native auto again read both turns ring eager32K mapped"
 
 # scheme_item WAY: as an item of --over; scheme_name undoes it
 scheme_item() {
@@ -256,7 +256,7 @@ scheme_asked() {
 			printf "%s %d %s %.3f %.3f %s\n", kind, bytes, text, r, least, name >missed
 	}
 	function best_forced(kind, bytes, step) {
-		return best(kind, bytes, "^(read|write|both|turns|eager.*|.*=.*)$", 1, step)
+		return best(kind, bytes, "^(read|write|both|turns|ring|eager.*|.*=.*)$", 1, step)
 	}
 	function forced(kind, bytes,    name) {
 		name = best_forced(kind, bytes, 2)

@@ -17,7 +17,7 @@ librail_core_la_SOURCES = \
 	src/rail/peer/queues.c src/rail/message/rate_estimate.c src/rail/peer/reach.c src/rail/message/rndv.c src/rail/message/rndv_receive.c src/rail/message/scheme.c src/rail/message/scheme_race.c src/rail/message/scheme_learner.c src/rail/message/eager_learner.c src/rail/message/copy_learner.c src/rail/open/learner.c src/rail/message/eager_choice.c src/rail/open/costs.c \
 	src/rail/message/rndv_send.c src/rail/open/select.c src/rail/open/port_choice.c src/rail/open/port_choice_text.c src/rail/open/peer_gids.c src/rail/open/peer_gids.h src/rail/open/bounds.c src/rail/open/port_loss.c src/rail/open/port_match.c src/rail/open/port_probe.c \
 	src/rail/open/port_path.c src/rail/open/gid_lists.c src/rail/open/lists.c src/rail/open/wanted.c src/rail/open/wanted.h src/rail/open/common.c src/rail/open/common.h src/rail/open/port_choice.h \
-	src/rail/message/shared_limit.c src/rail/message/stripe.c src/rail/message/table.c src/rail/open/trace.c src/rail/open/way.c \
+	src/rail/message/shared_limit.c src/rail/message/slices.c src/rail/message/stripe.c src/rail/message/table.c src/rail/open/trace.c src/rail/open/way.c \
 	src/rail/peer/bound_rail.h src/rail/message/cancel.h src/rail/message/chunks.h src/rail/message/eager.h \
 	src/rail/lane/eager_lane.h src/rail/message/edges.h src/rail/peer/endpoint_info.h src/rail/message/foreign_writes.h \
 	src/rail/message/landing.h src/rail/lane/lane.h src/rail/memory/mapped.h \
@@ -28,7 +28,7 @@ librail_core_la_SOURCES = \
 	src/rail/message/rail_record.h src/rail/open/select.h src/rail/open/trace.h \
 	src/rail/message/rate_estimate.h src/rail/peer/reach.h src/rail/lane/ring.h src/rail/message/rndv.h src/rail/message/scheme.h src/rail/message/scheme_race.h src/rail/message/scheme_learner.h src/rail/message/eager_learner.h src/rail/message/copy_learner.h src/rail/open/learner.h src/rail/message/eager_choice.h src/rail/open/costs.h \
 	src/rail/message/rndv_receive.h src/rail/message/rndv_send.h \
-	src/rail/message/shared_limit.h src/rail/lane/lane_stage.h src/rail/lane/staging.h src/rail/message/stripe.h \
+	src/rail/message/shared_limit.h src/rail/message/slices.h src/rail/lane/lane_stage.h src/rail/lane/staging.h src/rail/message/stripe.h \
 	src/rail/message/table.h src/rail/lane/wr_id.h
 librail_core_la_LIBADD = libsofthca-core.la librg-topo.la librg-util.la
 lib_LTLIBRARIES += librail.la

@@ -498,6 +498,7 @@ enum rail_rendezvous {
 	RAIL_BY_READ,		/* the receiver, also while the sender computes */
 	RAIL_BY_BOTH,		/* each moves half */
 	RAIL_BY_TURNS,		/* each moves every second message; half, where no processor copies */
+	RAIL_BY_RING,		/* the sender into a ring, the receiver out of it; half, where none copies */
 	RAIL_BY_AUTO,		/* over untimed software HCAs alone the receiver measures, else write */
 };
 
@@ -577,7 +578,7 @@ int rail_cancel(struct rail_op *op);
 struct rail_traced {
 	unsigned index;			/* peer's index */
 	bool eager;			/* eager, after a wait: on_eager has it, the rest is 0 */
-	bool read, both;		/* the receiver read, or each end moved half; else writes */
+	bool read, both, ring;		/* the receiver read, each end moved half, slices; else writes */
 	bool any;			/* received: the sender alone knows the rails */
 	bool in_parts;			/* several parts: their chunks are unknown */
 	uint64_t bytes;			/* transferred */

@@ -61,6 +61,9 @@ for suite in $ways; do
 		single:2,threshold=1K,eager=1K
 	expect "$suite with control messages, on a rail that is named" passes
 done
+export RAILGAUGE_SOFT=ideal,ports=1
+launch 2 tests/mpi/p2p_suite single,rendezvous=ring,eager=64
+expect "p2p_suite with slices through the ring" passes
 export RAILGAUGE_SOFT=ports=1
 launch 2 tests/mpi/p2p_suite stripe,threshold=1,eager=0 single,eager=64
 expect "p2p_suite with everything by rendezvous" passes

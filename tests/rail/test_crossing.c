@@ -19,19 +19,22 @@ struct machine {
 	double fixed, rate;		/* whole messages of which each is read */
 	double half_fixed, half_rate;	/* halves */
 	double turn_fixed, turn_rate;	/* whole messages, read and written in turn */
+	double ring_rate;		/* whole messages, into a ring or out of it */
 };
 
 /*
  * Two caches hold halves of two buffers, and whole ones not; a kernel's copy that is dear to begin;
- * a memory that two copies fill; cores that write to foreign memory slowly, or faster than they read.
+ * a memory that two copies fill; cores that write to foreign memory slowly, or faster than they read, or
+ * so fast that two copies through a ring are best.
  */
 static const struct machine machines[] = {
-	{ "2 MiB of L2", 700, 8, 800, 13, 900, 10 },
-	{ "1 MiB of L2", 500, 9, 520, 9, 500, 9.5 },
-	{ "kernel", 4000, 1, 4100, 0.95, 4100, 0.9 },
-	{ "memcpy", 400, 2, 500, 2.1, 500, 2.1 },
-	{ "rivals", 500, 9, 600, 5, 2000, 3 },
-	{ "writers", 900, 6, 900, 8, 900, 9 },
+	{ "2 MiB of L2", 700, 8, 800, 13, 900, 10, 16 },
+	{ "1 MiB of L2", 500, 9, 520, 9, 500, 9.5, 14 },
+	{ "kernel", 4000, 1, 4100, 0.95, 4100, 0.9, 3 },
+	{ "memcpy", 400, 2, 500, 2.1, 500, 2.1, 2 },
+	{ "rivals", 500, 9, 600, 5, 2000, 3, 9 },
+	{ "writers", 900, 6, 900, 8, 900, 9, 14 },
+	{ "stores", 900, 8, 1000, 8, 1000, 8, 20 },
 };
 
 enum { MACHINES = sizeof(machines) / sizeof(*machines) };
@@ -45,6 +48,8 @@ static double copy_ns(const struct machine *m, enum rail_scheme scheme, uint64_t
 		return m->half_fixed + b / 2 / m->half_rate;
 	case SCHEME_TURNS:
 		return m->turn_fixed + b / m->turn_rate;
+	case SCHEME_RING:
+		return b / m->ring_rate;
 	default:
 		return m->fixed + b / m->rate;
 	}
@@ -227,6 +232,8 @@ static void record_take(struct world *w, int me)
 		sent(w, me);
 		break;
 	default:
+		if (r.told == SCHEME_RING)
+			copy(w, me, r.told);
 		message_done(w, me, e->load[e->accept_head % WINDOW_MOST], e->batch[e->accept_head % WINDOW_MOST]);
 		e->accept_head++;
 	}
@@ -303,7 +310,7 @@ static struct world *world_make(const struct machine *m, uint64_t bytes, uint64_
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-enum { LAUNCHES = 20, MESSAGES = 40000, FIRST = 1000, STEADY = 512, DEPTH = 32 };
+enum { LAUNCHES = 20, MESSAGES = 80000, FIRST = 1000, STEADY = 512, DEPTH = 32 };
 
 struct launch { double first, chosen; };
 
@@ -326,7 +333,7 @@ static void costs(const struct machine *m, uint64_t bytes, unsigned messages, do
 
 static double least(const double ns[RAIL_SCHEMES])
 {
-	return fmin(ns[SCHEME_READ], fmin(ns[SCHEME_HALVES], ns[SCHEME_TURNS]));
+	return fmin(fmin(ns[SCHEME_READ], ns[SCHEME_HALVES]), fmin(ns[SCHEME_TURNS], ns[SCHEME_RING]));
 }
 
 /* The scheme of the leader's offers at last; what the first messages have taken. */
@@ -397,13 +404,14 @@ static void crossing_after_one_way(void **state)
 static void one_way_of(const struct machine *m, uint64_t bytes, uint64_t seed)
 {
 	const double read = copy_ns(m, SCHEME_READ, bytes), halves = copy_ns(m, SCHEME_HALVES, bytes);
+	const double ring = copy_ns(m, SCHEME_RING, bytes), best = fmin(ring, fmin(read, halves));
 	struct world *w = world_make(m, bytes, seed, 0.05);
 	const struct rail_scheme_cell *cell = cell_of(w, 0, LOAD_QUEUED);
 
-	for (int n = 0; n < 200; n++)
+	/* A cell that rests has found the best; others are so slow that it seldom visits them. */
+	for (int n = 0; n < 200 || !(cell->settled || cell->resting); n++)
 		window(w, 64, false);
-	assert_true(cell->settled);
-	if ((cell->scheme == SCHEME_READ ? read : halves) > 1.03 * fmin(read, halves))
+	if (copy_ns(m, cell->scheme, bytes) > 1.03 * best)
 		fail_msg("%s, %llu KiB: scheme %d", m->name, (unsigned long long)bytes >> 10, cell->scheme);
 }
 

@@ -111,6 +111,45 @@ static void test_one_pair(void **state)
 	on((struct job_config){ .soft = "ports=3," MODELLED, .count = 4 }, one_pair);
 }
 
+enum { HELD_BYTES = 100000 };
+
+/* Messages that wait for the connection leave the receiver the same choice as later ones. */
+static void held_offer(struct job *job)
+{
+	static const struct rail_way ring = { RAIL_SINGLE, 8192, 8192, .rendezvous = RAIL_BY_RING };
+	static unsigned char data[HELD_BYTES];
+	const struct rail_header header = { { 1, 2 } };
+	struct rail_buf buf = { data, sizeof(data), RAIL_MEM_HOST };
+	struct rail_op op = { .done = job_count_done };
+	struct rail_traced t;
+
+	job->rail.on_message = job_keep_handle;
+	job_connect(job);
+	if (job->rank == 0) {
+		memset(data, 0x5a, sizeof(data));
+		CHECK(!job->peer[1]->connected);
+		CHECK_EQUAL(rail_send(job->peer[1], &ring, &header, &buf, 0, &op), 0);
+	} else {
+		while (!job_seen.handle)
+			job_progress(job);
+		CHECK_EQUAL(rail_accept(job->peer[0], job_seen.handle, &buf, &op), 0);
+	}
+	while (!job_seen.done)
+		job_progress(job);
+	rail_op_traced(&op, job->rank == 0, &t);
+	CHECK(t.ring);
+	for (size_t i = 0; i < sizeof(data); i++)
+		CHECK_EQUAL(data[i], 0x5a);
+	job_barrier(job);
+	job_close(job);
+}
+
+static void test_held_offer(void **state)
+{
+	(void)state;
+	on((struct job_config){ .soft = "ideal,ports=1" }, held_offer);
+}
+
 /* ---- Leaving ---------------------------------------------------------- */
 
 static bool heard;
@@ -230,6 +269,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_pair),
+		cmocka_unit_test(test_held_offer),
 		cmocka_unit_test(test_everybody),
 		cmocka_unit_test(test_loss),
 		cmocka_unit_test(test_leave_at_once),

@@ -19,7 +19,7 @@ struct met {
 	enum rail_rendezvous way;
 	bool meet;			/* process 1 offers a message as well */
 	size_t bytes;
-	bool read, both;		/* the expected move of process 0's message */
+	bool read, both, ring;		/* the expected move of process 0's message */
 	uint64_t most;			/* bytes of a request, by adapters of both; 0: as they are */
 };
 
@@ -86,6 +86,7 @@ static void met_body(struct job *job)
 	CHECK_EQUAL(t.bytes, m->bytes);
 	CHECK_EQUAL(t.read, m->read);
 	CHECK_EQUAL(t.both, m->both);
+	CHECK_EQUAL(t.ring, m->ring);
 	CHECK(!m->most || !sends || met_requests(job) * m->most >= m->bytes);
 	job_close(job);
 }
@@ -107,6 +108,9 @@ static void test_met(void **state)
 		{ "ideal", RAIL_BY_BOTH, true, 65536, .read = true },
 		{ "ideal", RAIL_BY_BOTH, true, MET_BYTES + 1, .both = true },
 		{ "ports=2,rate=20GB/s,latency=1us", RAIL_BY_AUTO, true, 65536 },
+		{ "ideal,ports=1", RAIL_BY_RING, false, 9000, .ring = true },
+		{ "ideal,ports=1", RAIL_BY_RING, true, MET_BYTES + 1, .ring = true },
+		{ "ideal", RAIL_BY_RING, false, MET_BYTES + 1, .both = true },
 		/* Adapters that take short requests only. */
 		{ "ideal,ports=1", RAIL_BY_BOTH, false, MET_BYTES + 1, .both = true, .most = 65536 },
 		{ "ideal,ports=1", RAIL_BY_AUTO, true, MET_BYTES, .read = true, .most = 65536 },
@@ -126,7 +130,7 @@ struct several {
 	const char *soft;
 	enum rail_rendezvous way;
 	size_t bytes;
-	const char *how;		/* each message: half and half, read, written */
+	const char *how;		/* each message: half and half, read, written, by slices */
 };
 
 static struct rail_op several_in[SEVERAL];
@@ -174,6 +178,7 @@ static void several_send(struct job *job, const struct several *m)
 		CHECK_EQUAL(t.bytes, m->bytes);
 		CHECK_EQUAL(t.both, m->how[n] == 'h');
 		CHECK_EQUAL(t.read, m->how[n] == 'r');
+		CHECK_EQUAL(t.ring, m->how[n] == 's');
 	}
 }
 
@@ -209,6 +214,9 @@ static void test_several(void **state)
 		{ "ideal", RAIL_BY_READ, 16384, "rrrrr" },
 		{ "ideal", RAIL_BY_WRITE, 16384, "wwwww" },
 		{ "ports=2,rate=20GB/s,latency=1us", RAIL_BY_TURNS, 65536, "hhhhh" },
+		{ "ideal,ports=1", RAIL_BY_RING, TURN_BYTES + 1, "sssss" },
+		{ "ideal", RAIL_BY_RING, TURN_BYTES + 1, "hhhhh" },
+		{ "ports=1,rate=20GB/s,latency=1us", RAIL_BY_RING, 65536, "hhhhh" },
 		{ "ideal", RAIL_BY_AUTO, TURN_BYTES, "hhhhh" },
 		{ "ideal", RAIL_BY_AUTO, TURN_BYTES + 1, "hhhhh" },
 		{ "ideal", RAIL_BY_AUTO, 9000, "rrrrr" },

@@ -135,7 +135,7 @@ static void test_dead_adapter(void **state)
 
 /* ---- Peers that break the rules ----------------------------------------- */
 
-enum { FIRST_CONTROL = 25, LAST_RULE = 29 };
+enum { FIRST_SLICES = 25, FIRST_CONTROL = 31, LAST_RULE = 35 };
 
 static void inject(struct job *job, int what)
 {
@@ -146,6 +146,7 @@ static void inject(struct job *job, int what)
 	struct rail_landing *landing = &peer->landing[0];
 	uint8_t generation = landing->generation;
 	uint32_t landed = (uint32_t)generation << 16;
+	struct op *op = landing->op;
 
 	switch (what) {
 	case 0:		/* a landing that nobody prepared */
@@ -192,8 +193,8 @@ static void inject(struct job *job, int what)
 		rts = (struct rail_rts_wire){ .policy = RAIL_PULL, .rndv_flags = RNDV_CONTROL };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
-	case 13:	/* a flag that does not exist */
-		rts = (struct rail_rts_wire){ .rndv_flags = 1 << 6 };
+	case 13:	/* slices without RNDV_BOTH */
+		rts = (struct rail_rts_wire){ .rndv_flags = RNDV_RING };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
 	case 14:	/* both, without KEYS */
@@ -245,16 +246,46 @@ static void inject(struct job *job, int what)
 		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_BOTH, .crossing = SCHEME_HALVES };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
+	case FIRST_SLICES:	/* a slice, where chunks are due */
+		record.header.word[1] = generation;
+		rail_record_arrived(&peer->rx[0], RECORD_SLICE, &record, &rts, 8);
+		break;
+	case 26:	/* an earlier generation */
+		op->rndv_flags |= RNDV_RING;
+		record.header = (struct rail_header){ { 0, (uint8_t)(generation - 1) } };
+		rail_record_arrived(&peer->rx[0], RECORD_SLICE, &record, &rts, 8);
+		break;
+	case 27:	/* beyond the message */
+		op->rndv_flags |= RNDV_RING;
+		op->sliced = op->bytes - 7;
+		record.header = (struct rail_header){ { 0, generation } };
+		rail_record_arrived(&peer->rx[0], RECORD_SLICE, &record, &rts, 8);
+		break;
+	case 28:	/* without bytes */
+		op->rndv_flags |= RNDV_RING;
+		op->sliced = 0;
+		record.header = (struct rail_header){ { 0, generation } };
+		rail_record_arrived(&peer->rx[0], RECORD_SLICE, &record, &rts, 0);
+		break;
+	case 29:	/* a landing that nobody prepared */
+		record.header = (struct rail_header){ { 7, 0 } };
+		rail_record_arrived(&peer->rx[0], RECORD_SLICE, &record, &rts, 8);
+		break;
+	case 30:	/* slices, and by turns */
+		peer->rx[0].keys.handle = 5;
+		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_BOTH | RNDV_TURNS | RNDV_RING };
+		rail_rts_arrived(&peer->rx[0], &record, &rts);
+		break;
 	case FIRST_CONTROL:	/* an immediate of a write, where control messages are due */
 		rail_chunk_landed(&peer->bulk[0], landed, 32768, true);
 		break;
-	case 26:	/* the control message of another rail */
+	case 32:	/* the control message of another rail */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL | 1, 0, false);
 		break;
-	case 27:	/* with data */
+	case 33:	/* with data */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 8, false);
 		break;
-	case 28:	/* twice */
+	case 34:	/* twice */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
 		CHECK_EQUAL(peer->error, 0);
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
@@ -338,6 +369,7 @@ static const struct answer {
 	uint32_t units[RAIL_MAX];
 	const char *soft;		/* "ideal" when NULL */
 	bool parts;			/* the message may move in some */
+	bool ask;			/* the answer */
 } answers[] = {
 	{ RAIL_BY_READ, false, 65536, { 0 } },			/* a CTS for what is to be read */
 	{ RAIL_BY_WRITE, false, 0, { 0 } },			/* a CTS of no bytes */
@@ -361,6 +393,13 @@ static const struct answer {
 	{ RAIL_BY_READ, true, 1ull << 45, { 0 }, NULL, true },
 	{ RAIL_BY_BOTH, false, 1ull << 45 | 16384, { 0 }, NULL, true },	/* both, and in parts */
 	{ RAIL_BY_BOTH, false, 5ull << 45 | 16384, { 0 }, NULL, true },	/* for all, and for a part */
+	/* Slices of what is not offered so, of nothing, of too many bytes, for all, of a part. */
+	{ RAIL_BY_WRITE, false, 65536, { 0 }, "ideal,ports=1", .ask = true },
+	{ RAIL_BY_BOTH, false, 65536, { 0 }, "ideal,ports=1", .ask = true },
+	{ RAIL_BY_RING, false, 0, { 0 }, "ideal,ports=1", .ask = true },
+	{ RAIL_BY_RING, false, 65537, { 0 }, "ideal,ports=1", .ask = true },
+	{ RAIL_BY_RING, false, 1ull << 47 | 65536, { 0 }, "ideal,ports=1", .ask = true },
+	{ RAIL_BY_RING, false, 1ull << 45 | 16384, { 0 }, "ideal,ports=1", true, true },
 };
 
 static void answers_body(struct job *job)
@@ -383,8 +422,8 @@ static void answers_body(struct job *job)
 		CHECK_EQUAL(rail_send(job->peer[1], &way, &header,
 				      &(struct rail_buf){ data, 65536, RAIL_MEM_HOST }, 0, &op), 0);
 		record.header.word[0] = op_of(&op)->handle;
-		rail_record_arrived(&job->peer[1]->rx[0], a->fin ? RECORD_FIN : RECORD_CTS, &record,
-				    a->units, 0);
+		rail_record_arrived(&job->peer[1]->rx[0], a->ask ? RECORD_ASK :
+				    a->fin ? RECORD_FIN : RECORD_CTS, &record, a->units, 0);
 		for (int i = 0; i < 100; i++)
 			rail_progress(job->ctx);
 		CHECK_EQUAL(job_seen.errors, 1);
@@ -635,6 +674,17 @@ static void test_death_by_both(void **state)
 	deaths(way);
 }
 
+static void test_death_by_slices(void **state)
+{
+	struct death d = { { RAIL_SINGLE, 8192, 8192, .rendezvous = RAIL_BY_RING }, "ideal,ports=1",
+			   BEFORE_ACCEPTING, 0, false };
+
+	(void)state;
+	for (; d.when <= IN_THE_MIDDLE; d.when++)
+		assert_int_equal(job_run(&(struct job_config){ .soft = d.soft, .count = 3, .nodes = 3 },
+					 death_body, &d, 1 << 1), 0);
+}
+
 /* Every call takes a time slice, because other processes want the core. */
 static void test_slow_death(void **state)
 {
@@ -686,6 +736,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_death_in_parts),
 		cmocka_unit_test(test_death_of_other_ways),
 		cmocka_unit_test(test_death_by_both),
+		cmocka_unit_test(test_death_by_slices),
 		cmocka_unit_test(test_slow_death),
 		cmocka_unit_test(test_leave),
 	};

@@ -136,7 +136,8 @@ static void check_way(int policy, int rendezvous, int completion)
 		.rendezvous = (uint8_t)rendezvous, .completion = (uint8_t)completion,
 	};
 	const struct expected *e = &expected[policy];
-	bool both = rendezvous == RAIL_BY_BOTH || rendezvous == RAIL_BY_TURNS, control = completion == RAIL_BY_CONTROL;
+	bool both = rendezvous == RAIL_BY_BOTH || rendezvous == RAIL_BY_TURNS || rendezvous == RAIL_BY_RING;
+	bool control = completion == RAIL_BY_CONTROL;
 	bool right = (e->by_both || !both) && (e->by_control || !control) &&
 		     !(control && (both || rendezvous == RAIL_BY_READ));
 	char why[256] = "";

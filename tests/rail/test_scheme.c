@@ -14,30 +14,33 @@
 
 /*
  * Nanoseconds: a copy by one end; by two ends at once of one message, and of two messages whose
- * buffers may be the same; the way of a CTS to a sender that waits.  Rates in bytes per ns.
+ * buffers may be the same; through a ring by both; the way of a CTS to a sender that waits.  Rates in
+ * bytes per ns.
  */
 struct machine {
 	const char *name;
 	double fixed, rate;		/* of one copy */
 	double half_fixed, half_rate;	/* of each of two halves at once */
 	double turn_fixed, turn_rate;	/* of each of two messages at once */
-	double answer;
-	/* The schemes by class, in letters: r(ead), h(alves), t(urns). */
+	double ring_rate, answer;
+	/* The schemes by class, in letters: r(ead), h(alves), t(urns), s(lices through the ring). */
 	const char *alone, *queued;
 };
 
 /*
  * The first two are measured; `kernel` has a slow copy by the kernel, such as one that walks pages
  * one at a time, `memcpy` a slow memory that one processor fills alone, `shared` two processes on one
- * core, which never copy at once, `rivals` caches that make two writers of one buffer wait.
+ * core, which never copy at once, `rivals` caches that make two writers of one buffer wait, `stores` a
+ * processor that writes lines of another core without reading them.
  */
 static const struct machine machines[] = {
-	{ "2 MiB of L2", 700, 16, 1300, 13, 2600, 9, 600, "rrhhhhhhh", "rrhhhhhhh" },
-	{ "1 MiB of L2", 500, 9, 520, 8.5, 520, 8.5, 300, "hhhhhhhhh", "ttthhhhhh" },
-	{ "kernel", 4000, 1, 4100, 0.95, 4100, 0.9, 300, "hhhhhhhhh", "ttthhhhhh" },
-	{ "memcpy", 400, 4, 500, 2.1, 500, 2.1, 300, "rhhhhhhhh", "ttthhhhhh" },
-	{ "shared", 400, 10, 800, 5, 1600, 5, 3000, "rrrrrrrrr", "rrrrrrrrr" },
-	{ "rivals", 500, 9, 600, 8, 2000, 3, 300, "hhhhhhhhh", "hhhhhhhhh" },
+	{ "2 MiB of L2", 700, 16, 1300, 13, 2600, 9, 8, 600, "rrhhhhhhh", "rrhhhhhhh" },
+	{ "1 MiB of L2", 500, 9, 520, 8.5, 520, 8.5, 10, 300, "hhhhhhhhh", "ttthhhhhh" },
+	{ "kernel", 4000, 1, 4100, 0.95, 4100, 0.9, 2.5, 300, "hhhssssss", "tttssssss" },
+	{ "memcpy", 400, 4, 500, 2.1, 500, 2.1, 1.5, 300, "rhhhhhhhh", "ttthhhhhh" },
+	{ "shared", 400, 10, 800, 5, 1600, 5, 6, 3000, "rrrrrrrrr", "rrrrrrrrr" },
+	{ "rivals", 500, 9, 600, 8, 2000, 3, 12, 300, "hhhhhhhhh", "hhhhhhhhh" },
+	{ "stores", 900, 15, 1000, 15, 1000, 12, 45, 400, "hhhssssss", "tttssssss" },
 };
 
 enum { MACHINES = sizeof(machines) / sizeof(*machines) };
@@ -54,7 +57,7 @@ static double cost(const struct machine *m, enum rail_scheme scheme, uint64_t by
 	case SCHEME_TURNS:
 		return (m->turn_fixed + b / m->turn_rate) / 2;
 	default:
-		return m->answer + m->fixed + b / m->rate;
+		return m->answer + m->fixed + b / m->ring_rate;
 	}
 }
 
@@ -149,7 +152,8 @@ static void learn(struct world *w)
 
 static void chosen(const struct world *w, enum rail_load load, char text[SCHEME_CLASSES + 1])
 {
-	static const char letters[] = { [SCHEME_READ] = 'r', [SCHEME_HALVES] = 'h', [SCHEME_TURNS] = 't' };
+	static const char letters[] = { [SCHEME_READ] = 'r', [SCHEME_HALVES] = 'h', [SCHEME_TURNS] = 't',
+					[SCHEME_RING] = 's' };
 
 	for (unsigned c = 0; c < SCHEME_CLASSES; c++) {
 		const struct rail_scheme_cell *cell = &w->schemes.cell[load][c];

@@ -61,6 +61,8 @@ static void bend_lanes(struct job *job, const struct how *how)
 	CHECK_EQUAL(rail_staging_make(job->ctx), 0);
 	for (uint32_t i = 0; i < job->ctx->lane_count; i++)
 		job->ctx->lane[i]->qp.granted.inline_bytes = 64;
+	for (int p = 0; p < job->count; p++)
+		job->peer[p]->slice_bytes = 0;
 }
 
 static void bend_choice(struct job *job, const struct how *how)
@@ -296,7 +298,7 @@ static int all_ways(struct rail_way ways[TRAFFIC_WAYS_MAX], int rails)
 	int n = 0;
 
 	for (int policy = 0; policy < RAIL_POLICIES; policy++)
-		for (int how = 0; how < 5; how++) {
+		for (int how = 0; how < 6; how++) {
 			if ((rail_policies[policy].not_control && how == 1) ||
 			    (rail_policies[policy].not_both && how >= 3))
 				continue;
@@ -305,7 +307,8 @@ static int all_ways(struct rail_way ways[TRAFFIC_WAYS_MAX], int rails)
 				.rail = (uint8_t)(how % rails),
 				.completion = how == 1 ? RAIL_BY_CONTROL : RAIL_BY_IMMEDIATE,
 				.rendezvous = how == 2 ? RAIL_BY_READ : how == 3 ? RAIL_BY_BOTH :
-					      how == 4 ? RAIL_BY_TURNS : RAIL_BY_WRITE,
+					      how == 4 ? RAIL_BY_TURNS : how == 5 ? RAIL_BY_RING :
+					      RAIL_BY_WRITE,
 			};
 		}
 	return n;
@@ -450,6 +453,23 @@ static void test_flood_eager(void **state)
 	flood_on("ports=2," MODELLED, STAGED, 8192, 6000);
 }
 
+/* Slices of many messages, between other records that fill the ring. */
+static void test_flood_slices(void **state)
+{
+	static const struct rail_way ring[] = {
+		{ .policy = RAIL_SINGLE, .threshold = 8192, .eager = 8192, .rendezvous = RAIL_BY_RING },
+		{ .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192, .rendezvous = RAIL_BY_RING },
+	};
+
+	(void)state;
+	for (int accept = ACCEPT_NOW; accept <= ACCEPT_RANDOM; accept++)
+		run((struct job_config){ .soft = "ideal,ports=1" }, (struct how){
+			.traffic = { .count = 1000, .max_bytes = 600000, .window = 1000, .sync_every = 3,
+				     .truncate_every = 5, .ways = ring, .way_count = 2,
+				     .accept = accept },
+		});
+}
+
 static void test_flood_mixed(void **state)
 {
 	(void)state;
@@ -589,6 +609,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_flood_small),
 		cmocka_unit_test(test_flood_eager),
 		cmocka_unit_test(test_flood_mixed),
+		cmocka_unit_test(test_flood_slices),
 		cmocka_unit_test(test_large_eager),
 		cmocka_unit_test(test_accept_last_first),
 		cmocka_unit_test(test_truncated),

@@ -153,7 +153,7 @@ static void rendezvous_put(const struct rail_op *op, bool sent, uint64_t context
 	message_put(&(struct message){
 		.peer = t.index, .sent = sent, .context = context, .tag = tag, .bytes = t.bytes,
 		.how = status == -ECANCELED ? "cancelled" : status ? "failed" :
-		       t.both ? "both" : t.read ? "read" : "write",
+		       t.both ? "both" : t.read ? "read" : t.ring ? "ring" : "write",
 		.rails = rails,
 	});
 }

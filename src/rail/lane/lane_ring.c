@@ -196,11 +196,18 @@ static int ring_edges(struct rail_tx *tx, const struct rail_header *header, cons
 	return ring_long(tx, RECORD_EDGES, header, payload, bytes);
 }
 
+static int ring_slice(struct rail_tx *tx, const struct rail_header *header, const void *payload,
+		      size_t bytes)
+{
+	return ring_long(tx, RECORD_SLICE, header, payload, bytes);
+}
+
 void rail_ring_tx_init(struct rail_tx *tx)
 {
 	tx->eager = ring_eager;
 	tx->control = ring_control;
 	tx->edges = ring_edges;
+	tx->slice = ring_slice;
 	tx->eager_slot = ring_eager_slot;
 	for (int i = 0; i < 2; i++)
 		tx->wr[i] = (struct ibv_send_wr){
@@ -307,7 +314,7 @@ static __attribute__((noinline)) bool slot_take_other(struct rail_poll *p,
 	uint32_t end = rx->units_read;
 	bool tell;
 
-	if (kind == RECORD_LONG || kind == RECORD_EDGES) {
+	if (kind == RECORD_LONG || kind == RECORD_EDGES || kind == RECORD_SLICE) {
 		int rc = payload_find(rx, slot->record.word, &bytes, &end, &payload);
 
 		if (rc == 0)

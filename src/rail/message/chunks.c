@@ -300,6 +300,7 @@ void rndv_chunks_peer_failed(struct rail_peer *peer)
 {
 	queue_fail(&peer->cutting);
 	queue_fail(&peer->pulling);
+	queue_fail(&peer->slicing);
 }
 
 /* Count the bytes that a read has brought; the FIN tells the sender. */

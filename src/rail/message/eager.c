@@ -277,6 +277,12 @@ void rail_record_arrived(struct rail_rx *rx, unsigned kind, const struct rail_re
 	case RECORD_CTS:
 		rail_cts_arrived(peer, record, payload);
 		break;
+	case RECORD_ASK:
+		rail_ask_arrived(peer, record);
+		break;
+	case RECORD_SLICE:
+		rail_slice_arrived(rx, record, payload, bytes);
+		break;
 	case RECORD_FIN:
 		rail_fin_arrived(peer, record, payload);
 		break;

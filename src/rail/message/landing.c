@@ -19,6 +19,7 @@
 #include "rail/peer/peer_failure.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
+#include "rail/message/parts.h"
 #include "rail/message/rail_op.h"
 #include "rail/peer/peer.h"
 #include "rail/message/rndv.h"
@@ -119,14 +120,12 @@ static uint64_t completions_of(const struct op *op, const struct rail_stripe *s)
 	return rails;
 }
 
-bool rndv_landing_take(struct op *op)
+/* Promise the receives of op's chunks, and find the completions that end it. */
+static bool receives_promise(const struct op *op, uint64_t *completions)
 {
 	struct rail_peer *peer = op->peer;
-	struct rail_landing *landing;
 	struct rail_stripe s;
 
-	if (peer->landings_used == LANDINGS)
-		return false;
 	rndv_plan(op, &s);
 	for (int k = 0; k < s.rail_count; k++)
 		for (int q = 0; q < peer->qps; q++)
@@ -135,14 +134,29 @@ bool rndv_landing_take(struct op *op)
 	for (int k = 0; k < s.rail_count; k++)
 		for (int q = 0; q < peer->qps; q++)
 			peer_bulk(peer, k, q)->rq_free -= receives_needed(op, &s, k, q);
+	*completions = completions_of(op, &s);
+	return true;
+}
+
+/* Slices take no receive. */
+bool rndv_landing_take(struct op *op)
+{
+	struct rail_peer *peer = op->peer;
+	struct rail_landing *landing;
+	uint64_t missing = 0;
+
+	if (peer->landings_used == LANDINGS)
+		return false;
+	if (!(op->rndv_flags & RNDV_RING) && !receives_promise(op, &missing))
+		return false;
 	op->slot = peer->landing_free;
 	landing = &peer->landing[op->slot];
 	peer->landing_free = landing->next_free;
 	peer->landings_used++;
 	landing->op = op;
-	landing->missing = completions_of(op, &s);
+	landing->missing = missing;
 	op->generation = landing->generation;
-	peer->ctx->cq_wanted += (uint32_t)__builtin_popcountll(landing->missing);
+	peer->ctx->cq_wanted += (uint32_t)__builtin_popcountll(missing);
 	return true;
 }
 
@@ -284,4 +298,26 @@ void rail_edges_arrived(struct rail_rx *rx, const struct rail_record *record, co
 	lane_ledger(rx->lane)->rx_bytes += bytes;
 	op->edges = false;
 	landing_check(peer, slot);
+}
+
+void rail_slice_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload,
+			size_t bytes)
+{
+	struct rail_peer *peer = rx->lane->peer;
+	const uint32_t slot = (uint8_t)record->header.word[0];
+	struct op *op = peer->landing[slot].op;
+
+	if (!op || peer->landing[slot].generation != record->header.word[1] ||
+	    !(op->rndv_flags & RNDV_RING) || !bytes || bytes > op->bytes - op->sliced) {
+		rail_peer_fail(peer, -EPROTO, "a slice of landing %u is a stranger's", slot);
+		return;
+	}
+	memcpy(op_data(op) + op->sliced, payload, bytes);
+	op->sliced += bytes;
+	lane_ledger(rx->lane)->rx_chunks++;
+	lane_ledger(rx->lane)->rx_bytes += bytes;
+	if (op->sliced < op->bytes)
+		return;
+	landing_end(peer, slot);
+	rndv_written_done(op);
 }

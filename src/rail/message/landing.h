@@ -24,5 +24,8 @@ void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes, boo
 /* An EDGES record has come. */
 void rail_edges_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload,
 			size_t bytes);
+/* A slice has come. */
+void rail_slice_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload,
+			size_t bytes);
 
 #endif

@@ -42,7 +42,11 @@ struct op {
 	struct rail_mr *mr;			/* registration of buf */
 	struct rail_parts *parts;		/* parts.h; NULL: it moves as a whole */
 	uint64_t handle;			/* in the sender's table of RTSs */
-	uint64_t threshold, bytes, remote;	/* the way's; to transfer now; peer's address */
+	uint64_t threshold, bytes;		/* the way's; to transfer now */
+	union {
+		uint64_t remote;		/* peer's address */
+		uint64_t sliced;		/* RNDV_RING: bytes that this end has copied */
+	};
 	uint32_t rkey[RAIL_MAX];		/* peer's keys, by rail */
 	uint32_t carried[RAIL_MAX];		/* read: by rail, in units (RAIL_STRIPE_ALIGN) */
 	uint8_t cursor[RAIL_MAX];		/* requests posted on each rail */

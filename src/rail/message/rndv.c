@@ -51,6 +51,7 @@
 #include "rail/message/rate_estimate.h"
 #include "rail/message/rndv.h"
 #include "rail/message/rndv_receive.h"
+#include "rail/message/slices.h"
 #include "rail/message/stripe.h"
 #include "rail/message/table.h"
 #include "util/clock.h"
@@ -177,6 +178,15 @@ static int whole_rail(const struct op *op, int bound)
 	return policy->choose ? policy->choose(&choice) : bound;
 }
 
+/* May a message to a connected peer go in slices?  They take the rail of the eager lane. */
+static bool may_slice(const struct op *op, const struct rail_tx *tx)
+{
+	const struct rail_peer *peer = op->peer;
+
+	return peer->slice_bytes && op->bound == tx->lane->k &&
+	       (peer->rail_count == 1 || !rail_policies[op->policy].spreads);
+}
+
 static int rts_post(struct rail_tx *tx, struct op *op)
 {
 	const struct rail_policy_row *policy = &rail_policies[op->policy];
@@ -185,7 +195,6 @@ static int rts_post(struct rail_tx *tx, struct op *op)
 		.threshold = op->threshold,
 		.policy = op->policy,
 		.lane = op->lane,
-		.rndv_flags = op->rndv_flags,
 		.parts = op->parts && op->parts->memory,
 		.crossing = (uint8_t)rndv_told(op),
 	};
@@ -195,6 +204,7 @@ static int rts_post(struct rail_tx *tx, struct op *op)
 		return 0;		/* not connected yet */
 	rts.bound = (uint8_t)whole_rail(op, tx->lane->k);
 	op->bound = rts.bound;
+	rts.rndv_flags = op->rndv_flags & (uint8_t)~(may_slice(op, tx) ? 0 : RNDV_RING);
 	if (op->rndv_flags & RNDV_KEYED) {
 		rts.address = (uintptr_t)op->buf.addr;
 		rts.rkey = op->mr ? op->mr->on[peer_adapter(op->peer, op->bound)]->rkey : 0;
@@ -206,6 +216,8 @@ static int rts_post(struct rail_tx *tx, struct op *op)
 	rc = tx->control(tx, RECORD_RTS, &op->header, op->buf.bytes, &rts);
 	if (rc > 0 && policy->measures)
 		rail_estimate_sent(&op->peer->writing);
+	if (rc > 0)
+		op->rndv_flags = rts.rndv_flags;
 	return rc;
 }
 
@@ -215,7 +227,8 @@ static int cts_post(struct rail_tx *tx, const struct op *op)
 	uint32_t rkey[RAIL_MAX];
 
 	keys_of(op, rkey);
-	return tx->control(tx, RECORD_CTS, &header, cts_word(op), rkey);
+	return tx->control(tx, op->rndv_flags & RNDV_RING ? RECORD_ASK : RECORD_CTS, &header,
+			   cts_word(op), rkey);
 }
 
 /* RNDV_BOTH: the bytes that this end has read, the end of each piece. */
@@ -316,6 +329,8 @@ bool rail_rndv_advance(struct rail_peer *peer)
 		rndv_clear_to_send(op);
 	}
 	more = rndv_chunks_advance(peer);
+	if (peer->slicing.head)
+		more |= rndv_slices_advance(peer);
 	return more || peer->accepting.head;
 }
 

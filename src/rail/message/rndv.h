@@ -17,8 +17,9 @@
  * receiver's buffer is mapped (mapped.h) and the message is not large, the CTS makes it a message by
  * write; see also edges.h.
  * If each end has offered the other a message, each reads a whole one, unless it is large.  By turns:
- * receiver and sender move whole messages, one after the other.  Where the sender leaves the choice
- * (RNDV_CHOICE), the receiver decides by what it measures.
+ * receiver and sender move whole messages, one after the other.  Where the receiver answers ASK, the
+ * message goes through the ring (slices.h).  Where the sender leaves the choice (RNDV_CHOICE), the receiver
+ * decides by what it measures.
  *
  * Long messages may move part by part (parts.h), each as above, one after the other.
  *
@@ -79,6 +80,8 @@ enum {
 	RNDV_CHOICE = 16,		/* with RNDV_BOTH: whatever the receiver finds best (scheme.h) */
 	RNDV_TURNS = 32,		/* with RNDV_BOTH: the ends move whole messages, in turn */
 	RNDV_TELL = 64,			/* of an eager message that waits: LONG_TELL */
+	RNDV_RING = 64,			/* with RNDV_BOTH: it may go in slices (slices.h), or, without
+					   RNDV_CHOICE, does; alone, in an operation: it does */
 	RNDV_MORE = 128,		/* with RNDV_BOTH: an earlier offer waits for its answer */
 };
 

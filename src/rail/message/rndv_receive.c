@@ -53,11 +53,12 @@ static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *r
 		share |= rts->weight[k];
 	return bytes <= INT64_MAX && share && rts->bound < peer->rail_count &&
 	       !(rts->rndv_flags & ~(RNDV_READ | RNDV_KEYED | RNDV_CONTROL | RNDV_BOTH | RNDV_CHOICE |
-				     RNDV_TURNS | RNDV_MORE)) &&
+				     RNDV_TURNS | RNDV_RING | RNDV_MORE)) &&
 	       !(keyed && (!read || policy->spreads)) &&
 	       !(both && (rts->rndv_flags & RNDV_READ || policy->not_both)) &&
-	       !(rts->rndv_flags & (RNDV_MORE | RNDV_CHOICE | RNDV_TURNS) && !both) &&
+	       !(rts->rndv_flags & (RNDV_MORE | RNDV_CHOICE | RNDV_TURNS | RNDV_RING) && !both) &&
 	       (rts->rndv_flags & (RNDV_CHOICE | RNDV_TURNS)) != (RNDV_CHOICE | RNDV_TURNS) &&
+	       (rts->rndv_flags & (RNDV_RING | RNDV_TURNS)) != (RNDV_RING | RNDV_TURNS) &&
 	       rts->crossing < RAIL_SCHEMES && (!rts->crossing || rts->rndv_flags & RNDV_CHOICE) &&
 	       !(control && (read || policy->not_control)) &&
 	       !(read && rts->parts) && rts->parts <= 1 &&
@@ -204,6 +205,13 @@ static void take_mapped(struct op *op)
 		op->rndv_state |= RNDV_HAS_EDGES;
 }
 
+/* The sender puts it into the ring, this end takes it out. */
+static void take_ring(struct op *op)
+{
+	op->rndv_flags &= (uint8_t)~(RNDV_BOTH | RNDV_READ);
+	op->rndv_flags |= RNDV_RING;
+}
+
 static void take_turn(struct op *op)
 {
 	move_by_one_end(op, op->peer->reads_next = !op->peer->reads_next);
@@ -213,6 +221,16 @@ static void measured(struct op *op, const struct rail_scheme_cell *cell)
 {
 	op->rndv_state |= RNDV_MEASURED;
 	op->batch = cell->batch;
+}
+
+/* The cell of an offer that leaves the choice to this end. */
+static struct rail_scheme_cell *offer_cell(const struct op *op, const struct rail_rts *rts)
+{
+	struct rail_scheme_cell *cell = choice_cell_of(op);
+
+	if (unlikely(!(rts->rndv_flags & RNDV_RING) && cell->possible >> SCHEME_RING & 1))
+		rail_scheme_exclude(cell, SCHEME_RING);
+	return cell;
 }
 
 /* An offer that crosses one of this end. */
@@ -228,7 +246,7 @@ static enum rail_scheme crossing_scheme(struct op *op, const struct rail_rts *rt
 		return (enum rail_scheme)rts->crossing;
 	}
 	op->rndv_state |= RNDV_CROSSED;
-	cell = choice_cell_of(op);
+	cell = offer_cell(op, rts);
 	if (!rail_crossing_is_even(crossing, op->bytes))
 		return (enum rail_scheme)cell->scheme;
 	if (unlikely(op->bytes && rail_scheme_learns(schemes, cell)) &&
@@ -239,10 +257,10 @@ static enum rail_scheme crossing_scheme(struct op *op, const struct rail_rts *rt
 }
 
 /* Without bytes no end comes to be told. */
-static enum rail_scheme one_way_scheme(struct op *op)
+static enum rail_scheme one_way_scheme(struct op *op, const struct rail_rts *rts)
 {
 	struct rail_schemes *schemes = &op->peer->ctx->schemes;
-	struct rail_scheme_cell *cell = choice_cell_of(op);
+	struct rail_scheme_cell *cell = offer_cell(op, rts);
 	enum rail_scheme scheme;
 
 	if (likely(!op->bytes || !rail_scheme_learns(schemes, cell)))
@@ -255,12 +273,15 @@ static enum rail_scheme one_way_scheme(struct op *op)
 /* An offer that leaves the choice to this end. */
 static void take_choice(struct op *op, const struct rail_rts *rts)
 {
-	const enum rail_scheme scheme = op->peer->offers ? crossing_scheme(op, rts) : one_way_scheme(op);
+	const enum rail_scheme scheme = op->peer->offers ? crossing_scheme(op, rts) :
+						one_way_scheme(op, rts);
 
 	if (scheme == SCHEME_TURNS)
 		take_turn(op);
 	else if (scheme == SCHEME_READ)
 		move_by_one_end(op, true);
+	else if (scheme == SCHEME_RING && rts->rndv_flags & RNDV_RING)
+		take_ring(op);
 }
 
 /*
@@ -277,6 +298,8 @@ static void take_both(struct op *op, const struct rail_rts *rts)
 		return;
 	else if (op->rndv_flags & RNDV_CHOICE)
 		take_choice(op, rts);
+	else if (rts->rndv_flags & RNDV_RING)
+		take_ring(op);
 	else if (peer->offers && op->bytes <= RNDV_COPY_BYTES)
 		move_by_one_end(op, true);
 	else if (op->rndv_flags & RNDV_TURNS)
@@ -290,14 +313,17 @@ static void op_take_rts(struct op *op, const struct rail_rts *rts)
 	op->threshold = rts->threshold;
 	op->bound = rts->bound;
 	op->lane = rts->lane;
-	op->rndv_flags = (uint8_t)(rts->rndv_flags | (rts->rndv_flags & RNDV_BOTH ? RNDV_READ : 0));
+	op->rndv_flags = (uint8_t)((rts->rndv_flags & ~RNDV_RING) | (rts->rndv_flags & RNDV_BOTH ? RNDV_READ : 0));
 	op->rndv_state = 0;
 	op->edges = false;
 	if (op->mapped && op->bytes <= RNDV_COPY_BYTES)
 		take_mapped(op);
 	else
 		take_both(op, rts);
-	op->remote = rts->keys.address;
+	if (op->rndv_flags & RNDV_RING)
+		op->sliced = 0;
+	else
+		op->remote = rts->keys.address;
 	memcpy(op->rkey, rts->keys.rkey, sizeof(op->rkey));
 	memcpy(op->weight, rts->weight, sizeof(op->weight));
 	op->slot = op->generation = 0;

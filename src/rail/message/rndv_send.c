@@ -20,18 +20,21 @@
 #include "rail/message/rail_record.h"
 #include "rail/message/rndv.h"
 #include "rail/message/rndv_send.h"
+#include "rail/message/slices.h"
 #include "rail/message/stripe.h"
 #include "rail/message/table.h"
 
-/* RNDV_BOTH: may both ends move the data?  RNDV_TURNS, RNDV_CHOICE: how. */
+/* RNDV_BOTH: may both ends move the data?  RNDV_TURNS, RNDV_CHOICE, RNDV_RING: how. */
 static unsigned by_both(const struct rail_peer *peer, const struct rail_way *way)
 {
 	if (way->rendezvous == RAIL_BY_TURNS)
 		return RNDV_BOTH | RNDV_TURNS;
+	if (way->rendezvous == RAIL_BY_RING)
+		return RNDV_BOTH | RNDV_RING;
 	if (way->rendezvous != RAIL_BY_AUTO)
 		return way->rendezvous == RAIL_BY_BOTH ? RNDV_BOTH : 0;
 	return peer->copies && !rail_policies[way->policy].not_both &&
-	       way->completion == RAIL_BY_IMMEDIATE ? RNDV_BOTH | RNDV_CHOICE : 0;
+	       way->completion == RAIL_BY_IMMEDIATE ? RNDV_BOTH | RNDV_CHOICE | RNDV_RING : 0;
 }
 
 static void op_take_way(struct op *op, const struct rail_way *way)
@@ -169,16 +172,16 @@ static struct op *answered(struct rail_peer *peer, const struct rail_record *rec
 	return op;
 }
 
-/* The receiver wants all of an offer by both written. */
-static bool write_alone(struct op *op)
+/* The receiver wants this end to move all of an offer that has these flags. */
+static bool move_alone(struct op *op, unsigned flags)
 {
-	if (!(op->rndv_flags & RNDV_BOTH)) {
+	if ((op->rndv_flags & flags) != flags) {
 		rail_peer_fail(op->peer, -EPROTO, "a CTS for all, for no message of ours by both");
 		rndv_finish(op, -ECONNRESET);
 		return false;
 	}
 	rail_table_remove(&op->peer->ctx->table, op->handle);
-	op->rndv_flags &= (uint8_t)~RNDV_BOTH;
+	op->rndv_flags &= (uint8_t)~(RNDV_BOTH | (RNDV_RING & ~flags));
 	op->rndv_state &= (uint8_t)~RNDV_AWAITS_FIN;
 	return true;
 }
@@ -199,7 +202,7 @@ void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 
 	if (!op)
 		return;
-	if (record->word & CTS_ALONE && !write_alone(op))
+	if (record->word & CTS_ALONE && !move_alone(op, RNDV_BOTH))
 		return;
 	op->remote = record->header.word[1];
 	op->slot = (uint8_t)(record->word >> 48);
@@ -222,6 +225,22 @@ void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 	op->rndv_state |= RNDV_HAS_EDGES;
 	if (rndv_answer(op, STAGE_EDGES))
 		rndv_chunks_start(op);
+}
+
+void rail_ask_arrived(struct rail_peer *peer, const struct rail_record *record)
+{
+	const uint64_t bytes = record->word & RECORD_BYTES;
+	const bool fits = bytes && !(record->word & (CTS_ALONE | CTS_EDGES | RECORD_MORE));
+	struct op *op = answered(peer, record, fits, 0, "request for slices");
+
+	if (!op || !move_alone(op, RNDV_BOTH | RNDV_RING))
+		return;
+	op->slot = (uint8_t)(record->word >> 48);
+	op->generation = (uint8_t)(record->word >> 56);
+	if (unlikely(op->parts) && !rail_parts_cleared(op, bytes))
+		return;
+	op->bytes = bytes;
+	rndv_slices_start(op);
 }
 
 void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,

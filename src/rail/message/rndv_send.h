@@ -16,6 +16,7 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 /* Records that have come. */
 void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 		      const void *payload);
+void rail_ask_arrived(struct rail_peer *peer, const struct rail_record *record);
 void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
 		      const void *payload);
 

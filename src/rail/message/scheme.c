@@ -32,6 +32,7 @@ enum { GLANCES = 2, FIRST_VISITS = 3 };
 
 enum {
 	TURNS_CLASSES = 3,		/* turns up to 64 KiB; halves overlap as well above */
+	RING_FROM = 3,			/* above 64 KiB; smaller ones go through the ring unoffered (eager_choice.h) */
 	HALVES_FROM = 1,		/* assumed from this class on, for messages alone */
 	QUEUED_HALVES_FROM = 1,
 	CROSSING_HALVES_FROM = 5,	/* above 256 KiB; below, both processors are busy anyway */
@@ -66,9 +67,23 @@ void rail_scheme_init(struct rail_schemes *schemes)
 			cell->possible = 1u << SCHEME_READ | 1u << SCHEME_HALVES;
 			if (load != LOAD_ALONE && c < TURNS_CLASSES)
 				cell->possible |= 1u << SCHEME_TURNS;
+			if (c >= RING_FROM)
+				cell->possible |= 1u << SCHEME_RING;
 			cell->racing = cell->possible;
 			cell->fresh = true;
 		}
+}
+
+void rail_scheme_exclude(struct rail_scheme_cell *cell, enum rail_scheme scheme)
+{
+	if (cell->settled)
+		return;
+	cell->possible &= (uint8_t)~(1u << scheme);
+	cell->racing &= (uint8_t)~(1u << scheme);
+	if (cell->scheme != scheme)
+		return;
+	cell->scheme = cell->assumed;
+	cell->begun_ns = 0;
 }
 
 static enum rail_load load_of(const struct rail_schemes *schemes, const struct rail_scheme_cell *cell)

@@ -41,6 +41,7 @@ enum rail_scheme {
 	SCHEME_READ,			/* the receiver copies all */
 	SCHEME_HALVES,			/* each end copies half */
 	SCHEME_TURNS,			/* of queued messages each end copies every second */
+	SCHEME_RING,			/* both copy all, through the eager ring */
 	RAIL_SCHEMES,
 };
 
@@ -104,6 +105,8 @@ struct rail_crossing {
 };
 
 void rail_scheme_init(struct rail_schemes *schemes);
+/* Some messages of a cell cannot have a scheme, so it is not raced; none that is assumed. */
+void rail_scheme_exclude(struct rail_scheme_cell *cell, enum rail_scheme scheme);
 
 /* The class of a size. */
 unsigned rail_scheme_class(uint64_t bytes);

@@ -7,6 +7,7 @@
 
 static const char *const names[RAIL_SCHEMES] = {
 	[SCHEME_READ] = "read", [SCHEME_HALVES] = "halves", [SCHEME_TURNS] = "turns",
+	[SCHEME_RING] = "ring",
 };
 
 static const char *const loads[RAIL_LOADS] = {

@@ -128,14 +128,14 @@ void rail_race_message(struct rail_scheme_cell *cell, uint64_t ns)
 		cell->visit_extra_ns += extra_ns(ns, known_cost(cell, best));
 }
 
-/* The time that all schemes have taken beyond the best one, by what is known of their costs. */
-static uint64_t debt(const struct rail_scheme_cell *cell)
+/* The time that these schemes have taken beyond the best one, by what is known of their costs. */
+static uint64_t debt(const struct rail_scheme_cell *cell, unsigned schemes)
 {
 	const uint64_t least = known_cost(cell, leader(cell));
 	uint64_t sum = 0;
 
 	for (int s = 0; s < RAIL_SCHEMES; s++)
-		sum += cell->messages[s] * extra_ns(known_cost(cell, s), least);
+		sum += (schemes >> s & 1) * cell->messages[s] * extra_ns(known_cost(cell, s), least);
 	return sum;
 }
 
@@ -147,7 +147,7 @@ bool rail_race_may_visit(const struct rail_scheme_cell *cell)
 		messages += cell->messages[s];
 	if (messages < DEBT_MESSAGES)
 		messages = DEBT_MESSAGES;
-	return debt(cell) * 100 <= DEBT_PERCENT * messages * known_cost(cell, leader(cell));
+	return debt(cell, cell->possible) * 100 <= DEBT_PERCENT * messages * known_cost(cell, leader(cell));
 }
 
 bool rail_race_is_dear(const struct rail_scheme_cell *cell)
@@ -215,12 +215,13 @@ static bool is_clear(const struct rail_scheme_cell *cell)
 	return true;
 }
 
+/* The debt of a scheme that has dropped out says nothing of the others. */
 static bool is_decided(const struct rail_scheme_cell *cell, const struct rail_race_plan *p, unsigned samples)
 {
 	if (is_alone(cell))
 		return true;
 	return samples >= p->samples &&
-	       (samples >= p->most || debt(cell) > DEBT_MOST_NS || is_clear(cell));
+	       (samples >= p->most || debt(cell, cell->racing) > DEBT_MOST_NS || is_clear(cell));
 }
 
 /* ---- Visits -------------------------------------------------------------- */

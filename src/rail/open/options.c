@@ -105,6 +105,8 @@ static const struct opt_choice rendezvous[] = {
 	{ "both", RAIL_BY_BOTH, "the sender writes one half, the receiver reads the other half" },
 	{ "turns", RAIL_BY_TURNS, "the receiver reads one message, the sender writes the next; between "
 	  "hosts, and by timed software HCAs, as both" },
+	{ "ring", RAIL_BY_RING, "the sender copies slices into a ring in shared memory, the receiver out of it; "
+	  "between hosts, and by timed software HCAs, as both" },
 	{ NULL },
 };
 
@@ -149,7 +151,7 @@ static const struct opt options[] = {
 	{ .name = "completion", .type = OPT_CHOICE, .carry = OPT_COMM, AT(completion),
 	  .arg = "HOW", .standard = "immediate", .choices = completions,
 	  .help = "how a receiver learns that the writes of a message are there; control not with "
-		  "read, both, turns and ways whose chunks take any rail" },
+		  "read, both, turns, ring and ways whose chunks take any rail" },
 	{ .name = "chunk", .type = OPT_SIZE, .carry = OPT_JOB, AT(chunk), .arg = "BYTES",
 	  .standard = "auto", .special = "auto", .min = RAIL_CHUNK_BYTES_MIN,
 	  .max = RAIL_CHUNK_MAX_BYTES,

@@ -87,10 +87,13 @@ void rail_op_traced(const struct rail_op *outer, bool sent, struct rail_traced *
 	out->bytes = op->bytes;
 	out->both = op->rndv_flags & RNDV_BOTH;
 	out->read = op->rndv_flags & RNDV_READ && !out->both;
+	out->ring = op->rndv_flags & RNDV_RING && !out->both && !out->read;
 	out->in_parts = op->in_parts;
 	if (!op->bytes || op->in_parts)
 		return;
-	if (!out->both && (sent || out->read))
+	if (out->ring)
+		out->chunks[op->peer->rail[0]] = 1;
+	else if (!out->both && (sent || out->read))
 		chunks_by_cursor(op, out);
 	else
 		chunks_by_plan(op, out);

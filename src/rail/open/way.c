@@ -20,13 +20,15 @@ static const char *policies_list(char *list, size_t size, bool both)
 
 static bool by_both_ends(const struct rail_way *way)
 {
-	return way->rendezvous == RAIL_BY_BOTH || way->rendezvous == RAIL_BY_TURNS;
+	return way->rendezvous == RAIL_BY_BOTH || way->rendezvous == RAIL_BY_TURNS ||
+	       way->rendezvous == RAIL_BY_RING;
 }
 
 static const char *rendezvous_name(const struct rail_way *way)
 {
 	return way->rendezvous == RAIL_BY_READ ? "read" :
-	       way->rendezvous == RAIL_BY_BOTH ? "both" : "turns";
+	       way->rendezvous == RAIL_BY_BOTH ? "both" :
+	       way->rendezvous == RAIL_BY_RING ? "ring" : "turns";
 }
 
 int rail_way_check(const struct rail_ctx *ctx, const struct rail_way *way, char *why,

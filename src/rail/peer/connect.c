@@ -22,6 +22,7 @@
 #include "rail/lane/pool.h"
 #include "rail/message/rail_record.h"
 #include "rail/open/trace.h"
+#include "rail/message/slices.h"
 #include "rail/message/stripe.h"
 #include "softhca/softhca.h"
 #include "verbs/vrb.h"
@@ -335,6 +336,7 @@ void rail_peer_start(struct rail_peer *peer)
 		if (!rail_policies[p].names_rail)
 			peer->route[p] = peer_bound_tx(peer);
 	peer->eager_most = eager_most(peer);
+	peer->slice_bytes = rail_slice_bytes(peer);
 	peer->connected = true;
 	/* Waiting operations go on, those of each way in their order. */
 	for (op = held.head; op; op = next) {

@@ -463,6 +463,7 @@ static struct rail_peer *peer_make(struct rail_ctx *ctx, unsigned index)
 	queue_init(&peer->accepting);
 	queue_init(&peer->cutting);
 	queue_init(&peer->pulling);
+	queue_init(&peer->slicing);
 	rails_choose(peer);
 	peer->qps = (int)ctx->settings.qps;
 	return peer;

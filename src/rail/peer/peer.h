@@ -71,6 +71,8 @@ struct rail_peer {
 	struct rail_op_queue cutting;	/* CTS here, chunks not all posted */
 	struct rail_op_queue pulling;	/* the same, chunks for any rail that is free ... */
 	uint32_t unpulled;		/* ... so many */
+	struct rail_op_queue slicing;	/* ASK here, slices not all posted */
+	uint32_t slice_bytes;		/* rail_slice_bytes */
 	struct rail_estimate writing, reading;	/* rates of its rails */
 	struct rail_landing landing[LANDINGS];
 	int landings_used;
