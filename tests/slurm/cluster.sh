@@ -222,3 +222,8 @@ campaign_script() {
 launches() {
 	cat "$jobs/$1/campaign.jsonl" 2>/dev/null | grep -c '"type": *"launch"'
 }
+# done_well JOURNAL: of a launch that ended with its node or its job the launcher may tell an exit code first:
+# it is repeated.
+done_well() {
+	sed -n '/"type": *"launch".*"exit": *0[,}]/p' "$1"
+}

@@ -8,11 +8,6 @@ cluster
 campaign_script job.sh --out campaign --launches 3 --run "$quick" --launcher mpirun
 journal=$jobs/campaign/campaign.jsonl
 
-# Of a launch that the node took with it the launcher may tell an exit code before Slurm ends the job: it is
-# repeated.
-done_well() {
-	sed -n '/"type": *"launch".*"exit": *0[,}]/p' "$1"
-}
 has_more() {
 	[ "$(launches campaign)" -gt "$1" ]
 }

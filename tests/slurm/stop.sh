@@ -10,7 +10,7 @@ campaign_script job.sh --out campaign --launches 3 --run "$quick" --launcher mpi
 keep() {
 	sed '$!b; /}$/!d' "$jobs/campaign/campaign.jsonl" >"$work/kept.jsonl"
 	kept=$(grep -c '"launch",' "$work/kept.jsonl")
-	(cd "$jobs/campaign" && sed -n 's/.*"record": *"\([^"]*\)".*/\1/p' "$work/kept.jsonl" |
+	(cd "$jobs/campaign" && done_well "$work/kept.jsonl" | sed 's/.*"record": *"\([^"]*\)".*/\1/' |
 		xargs cksum) >"$work/kept.sums"
 	echo "$kept launches had ended"
 }
@@ -59,8 +59,8 @@ comes_to "the job that had to go ends" is_state $first COMPLETED FAILED
 log_is_out
 expect "... well" is_state $first COMPLETED
 expect "rows are kept" is_kept
-expect "the campaign is whole" [ "$(launches campaign)" -eq 9 ]
-expect "no launch was measured twice" [ "$(sed -n 's/.*"record": *"\([^"]*\)".*/\1/p' "$jobs/campaign/campaign.jsonl" |
-	sort -u | wc -l)" -eq 9 ]
+expect "the campaign is whole" [ "$(done_well "$jobs/campaign/campaign.jsonl" | wc -l)" -eq 9 ]
+expect "no launch was measured twice" [ "$(done_well "$jobs/campaign/campaign.jsonl" |
+	sed -n 's/.*"record": *"\([^"]*\)".*/\1/p' | sort -u | wc -l)" -eq 9 ]
 expect "nothing is left on the nodes" is_clean
 finish

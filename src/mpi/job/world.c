@@ -206,17 +206,18 @@ static int add_all(const unsigned char *addresses)
 }
 
 /*
- * All ranks learn the addresses of all; connections are made when messages want them.  `rc` is this rank's
- * so far, and the ranks agree on it.  The result is this rank's again, its error held.
+ * All ranks learn the addresses of all; connections are made when messages want them.  The result is this
+ * rank's, its error held.
  */
-static int know_peers(int rc)
+static int know_peers(void)
 {
 	size_t n = (size_t)layer.world_size;
 	unsigned char mine[RAIL_ADDRESS_BYTES], *all = calloc(n, RAIL_ADDRESS_BYTES);
+	int rc = -ENOMEM;
 
 	world_peer = calloc(n, sizeof(*world_peer));
-	if (!rc)
-		rc = world_peer && all ? rail_address(layer.rails, mine) : -ENOMEM;
+	if (world_peer && all)
+		rc = rail_address(layer.rails, mine);
 	rc = agree(rc);
 	rg_errors_hold();
 	if (rc)
@@ -278,7 +279,11 @@ static int open_world(struct hello *all)
 	}
 	if (!rc)
 		rc = open_rails(all, fabric, hosts);
-	rc = know_peers(rc);
+	/* The first queue pair, of an address, starts a model's clock: all have read their ports before. */
+	rc = agree(rc);
+	rg_errors_hold();
+	if (!rc)
+		rc = know_peers();
 	if (!rc)
 		peers_place(all);
 	if (!rc)
