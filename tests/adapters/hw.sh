@@ -21,10 +21,13 @@ check_hw() {
 	rm -f check-hw.tar.gz
 }
 
+# In turn, one of them at a change.
+turn=0
 for spec in like=irdma-e810,link=ib,prefix=7 like=mlx5-roce/bnxt_re,srq=4/0,place=late,inline=96/0,maxsge=3/6 \
 	like=mlx4/mlx5-vf,prefix=7,uc=no/yes,atomics=yes/no,rdatom=1/16,order=never/rts,maxwr=512/16351
 do
-	drawn 3 "hw $spec" || continue
-	check_hw "$spec" "programs bad-input"
+	turn=$((turn + 1))
+	[ $draws = yes ] && [ -z "${RG_LONG-}" ] && [ $((${RG_SEED:-1} / 2 % 3 + 1)) -ne $turn ] ||
+		check_hw "$spec" "programs bad-input"
 done
 finish
