@@ -29,7 +29,7 @@ TESTS += $(bench_test_scripts) $(mpi_test_scripts)
 in_turn_0 = tests/mpi/suites.sh tests/mpi/random.sh tests/mpi/collectives.sh tests/mpi/everybody.sh tests/mpi/assumptions.sh \
 	tests/bench/verbs.sh
 in_turn_1 = tests/mpi/mapping.sh tests/mpi/fortran.sh tests/mpi/memcheck.sh tests/mpi/ledger.sh \
-	tests/bench/pairs.sh tests/rail/test_peer_failure
+	tests/bench/pairs.sh tests/rail/test_peer_rules
 turn_openmpi = $(shell expr $${RG_SEED:-1} % 2)
 turn_mpich = $(shell expr $${RG_SEED:-1} % 2 = 0)
 not_in_turn = $(if $(filter yes,$(LISTS_DRAWN)),$(filter-out $(in_turn_$(turn_$(RG_MPI_FLAVOR))),$(in_turn_0) $(in_turn_1)))
@@ -50,7 +50,7 @@ unsanitized = tests/stats/test_pilot tests/virtual/test_rails tests/virtual/conf
 # SANITIZE_DRAWN=yes (.ci/run): of these lists one, by RG_SEED.
 sanitized_in_turn_0 = tests/mpi/suites.sh tests/mpi/random.sh tests/mpi/lost.sh tests/virtual/test_lost
 sanitized_in_turn_1 = tests/mpi/collectives.sh tests/mpi/calls.sh tests/accept/test_accept
-sanitized_in_turn_2 = tests/mpi/ledger.sh tests/memory/memory.sh tests/rail/test_peer_failure \
+sanitized_in_turn_2 = tests/mpi/ledger.sh tests/memory/memory.sh tests/rail/test_peer_rules \
 	tests/stats/test_shift tests/fuzz/fuzz_result
 drawn = $(sanitized_in_turn_$(shell expr $${RG_SEED:-1} % 3))
 not_drawn = $(if $(filter yes,$(SANITIZE_DRAWN)),$(filter-out $(drawn),$(sanitized_in_turn_0) \

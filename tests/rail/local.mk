@@ -13,10 +13,10 @@ check_PROGRAMS += tests/verbs/test_real tests/verbs/test_absent tests/verbs/test
 TESTS += tests/verbs/test_counters tests/rail/test_ledger tests/rail/test_shared_limit
 check_PROGRAMS += tests/rail/test_stripe tests/rail/test_ring tests/rail/test_mr \
 	tests/rail/test_traffic tests/rail/test_offers tests/rail/test_peer tests/rail/test_demand \
-	tests/rail/test_peer_failure tests/rail/test_refused
+	tests/rail/test_peer_failure tests/rail/test_peer_rules tests/rail/test_refused
 TESTS += tests/rail/test_stripe tests/rail/test_ring tests/rail/test_mr \
 	tests/rail/test_traffic tests/rail/test_offers tests/rail/test_peer tests/rail/test_demand \
-	tests/rail/test_peer_failure tests/rail/test_refused
+	tests/rail/test_peer_failure tests/rail/test_peer_rules tests/rail/test_refused
 check_PROGRAMS += tests/rail/test_rings tests/rail/test_plan
 TESTS += tests/rail/test_rings tests/rail/test_plan
 check_PROGRAMS += tests/rail/test_policy tests/rail/test_rate_estimate tests/rail/test_scheme tests/rail/test_crossing tests/rail/test_eager_choice tests/rail/test_cancel tests/rail/test_net
@@ -108,6 +108,7 @@ tests_rail_members_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS) -lpthread
 tests_rail_test_peer_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_demand_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_peer_failure_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
+tests_rail_test_peer_rules_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_refused_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 dist_check_SCRIPTS += tests/rail/test_exports
 TESTS += tests/rail/test_exports

@@ -373,7 +373,8 @@ static void test_credit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_large), cmocka_unit_test(test_narrow_rails), cmocka_unit_test(test_queues), cmocka_unit_test(test_count),
+		cmocka_unit_test(test_large), cmocka_unit_test(test_narrow_rails),
+		cmocka_unit_test(test_queues), cmocka_unit_test(test_count),
 		cmocka_unit_test(test_srqs), cmocka_unit_test(test_polled),
 		cmocka_unit_test(test_credit),
 	};
