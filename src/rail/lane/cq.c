@@ -201,22 +201,20 @@ void rail_cq_abandon(struct rail_peer *peer, int adapter)
 
 /* ---- Room --------------------------------------------------------------- */
 
-/* All peers of this process over an adapter's rails; that of the local rail has those of its node. */
+/* Entries for all peers over an adapter's rails; the adapter of the local rail has the peers of the node. */
 static uint64_t entries_of_peers(const struct rail_ctx *ctx, const struct rail_plan_peer *peer, int adapter)
 {
 	const struct rail_plan_node node = config_node(&ctx->cfg, ctx->local < 0);
+	const uint32_t on = ctx_rails_on(ctx, adapter);
 	struct rail_plan_peer local = *peer;
-	uint32_t on = 0;
 
-	for (int r = 0; r < ctx->rail_count; r++)
-		on |= (uint32_t)(ctx->rail[r].adapter == adapter) << r;
 	local.rails = 1;
 	return on ? rail_plan_entries(peer, &node, (int64_t)config_number(&ctx->cfg, ctx->cfg.index), on,
 				      ctx->narrow) :
 		    node.processes * rail_plan_most(&local).cq_entries;
 }
 
-/* By SENDs, which take most; without the queues made. */
+/* Entries that the queues made so far lack, for lanes by SENDs, which take most. */
 static uint64_t entries_missing(const struct rail_ctx *ctx, const struct rail_plan_peer *peer, int adapter)
 {
 	uint64_t entries = entries_of_peers(ctx, peer, adapter);
@@ -229,9 +227,7 @@ static uint64_t entries_missing(const struct rail_ctx *ctx, const struct rail_pl
 
 static uint32_t cq_size(const struct rail_ctx *ctx, int adapter, uint32_t entries)
 {
-	const struct rail_plan_peer peer = { .ranks = ctx->plan_ranks, .rails = (uint32_t)ctx->rail_count,
-					     .eager = ctx->eager_max, .qps = (uint32_t)ctx->settings.qps,
-					     .bulk_depth = ctx->bulk_depth };
+	const struct rail_plan_peer peer = ctx_plan_peer(ctx);
 	const uint32_t lane = rail_plan_lane_entries(&peer), most = (uint32_t)ctx->adapter[adapter].attr.max_cqe;
 
 	return rail_plan_cq_size(entries_missing(ctx, &peer, adapter), entries > lane ? entries : lane, most);

@@ -36,15 +36,6 @@ static int connection_try(struct rail_ctx *ctx, unsigned index)
 	return rc;
 }
 
-static uint32_t rails_on(const struct rail_ctx *ctx, int adapter)
-{
-	uint32_t on = 0;
-
-	for (int r = 0; r < ctx->rail_count; r++)
-		on |= (uint32_t)(ctx->rail[r].adapter == adapter) << r;
-	return on;
-}
-
 /* "2 ranks there, each with 3 peers"; of a narrow job some have more on the adapter than others. */
 static const char *connections_text(const struct rail_plan_node *node, uint64_t connections, bool alike,
 				    char *buf, size_t size)
@@ -65,9 +56,8 @@ static void queue_pairs_check(const struct rail_ctx *ctx, int adapter)
 {
 	const struct vrb_adapter *a = &ctx->adapter[adapter];
 	const struct rail_plan_node node = config_node(&ctx->cfg, ctx->local < 0);
-	const struct rail_plan_peer peer = { .ranks = ctx->plan_ranks, .rails = (uint32_t)ctx->rail_count,
-					     .qps = (uint32_t)ctx->settings.qps };
-	const uint32_t on = rails_on(ctx, adapter);
+	const struct rail_plan_peer peer = ctx_plan_peer(ctx);
+	const uint32_t on = ctx_rails_on(ctx, adapter);
 	const uint64_t all = rail_plan_pairs(&peer, &node, on, ctx->narrow);
 	const uint64_t connections = rail_plan_connections(&node, node.first, node.processes, peer.rails, on,
 							   ctx->narrow);
@@ -82,18 +72,16 @@ static void queue_pairs_check(const struct rail_ctx *ctx, int adapter)
 			on & 1 ? " and 1 for datagrams" : "", (unsigned long long)all);
 }
 
-/* Where a narrow job's completion queues are too many, too (bounds.c). */
+/* A warning says where even a narrow job's completion queues are too many (bounds.c). */
 static void queues_check(const struct rail_ctx *ctx)
 {
 	const struct rail_plan_node node = config_node(&ctx->cfg, ctx->local < 0);
-	const struct rail_plan_peer peer = { .ranks = ctx->plan_ranks, .rails = (uint32_t)ctx->rail_count,
-					     .eager = ctx->eager_max, .qps = (uint32_t)ctx->settings.qps,
-					     .bulk_depth = ctx->bulk_depth };
+	const struct rail_plan_peer peer = ctx_plan_peer(ctx);
 	const unsigned adapters = (unsigned)ctx->adapter_count;
 	uint32_t on[RAIL_ALL];
 
 	for (unsigned a = 0; a < adapters; a++)
-		on[a] = rails_on(ctx, (int)a);
+		on[a] = ctx_rails_on(ctx, (int)a);
 	if (ctx->cq_bytes && !rail_plan_queues(&peer, &node, on, adapters, ctx->narrow, ctx->cq_bytes))
 		rg_warn("a process of %s may lock %llu KiB for completion queues; those of connections with %llu "
 			"other ranks take up to %llu: connections beyond fail (ulimit -l, fewer ranks, --rails, --qps)",
@@ -113,7 +101,7 @@ int rail_limits_check(struct rail_ctx *ctx)
 	if (rc || ctx->cfg.local_rank)
 		return rc;
 	for (int a = 0; a < ctx->adapter_count; a++)
-		if (rails_on(ctx, a))
+		if (ctx_rails_on(ctx, a))
 			queue_pairs_check(ctx, a);
 	queues_check(ctx);
 	return 0;

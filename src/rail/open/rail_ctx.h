@@ -118,7 +118,25 @@ static inline bool config_shares_node(const struct rail_config *cfg, unsigned in
 	return cfg->node_of && cfg->node_of[index] == cfg->node_of[cfg->index];
 }
 
-/* Numbers of plan.h, in which ranks are counted node by node. */
+/* The rails on an adapter, as bits. */
+static inline uint32_t ctx_rails_on(const struct rail_ctx *ctx, int adapter)
+{
+	uint32_t on = 0;
+
+	for (int r = 0; r < ctx->rail_count; r++)
+		on |= (uint32_t)(ctx->rail[r].adapter == adapter) << r;
+	return on;
+}
+
+/* A peer over all rails of this process. */
+static inline struct rail_plan_peer ctx_plan_peer(const struct rail_ctx *ctx)
+{
+	return (struct rail_plan_peer){ .ranks = ctx->plan_ranks, .rails = (uint32_t)ctx->rail_count,
+					.eager = ctx->eager_max, .qps = (uint32_t)ctx->settings.qps,
+					.bulk_depth = ctx->bulk_depth };
+}
+
+/* The number of a rank in plan.h, which counts ranks node by node. */
 static inline uint64_t config_number(const struct rail_config *cfg, unsigned index)
 {
 	uint64_t before = 0;
