@@ -21,7 +21,7 @@ check_hw() {
 	rm -f check-hw.tar.gz
 }
 
-# In turn, one of them at a change.
+# One of them is checked at each change, in turn.
 turn=0
 for spec in like=irdma-e810,link=ib,prefix=7 like=mlx5-roce/bnxt_re,srq=4/0,place=late,inline=96/0,maxsge=3/6 \
 	like=mlx4/mlx5-vf,prefix=7,uc=no/yes,atomics=yes/no,rdatom=1/16,order=never/rts,maxwr=512/16351

@@ -222,8 +222,8 @@ campaign_script() {
 launches() {
 	cat "$jobs/$1/campaign.jsonl" 2>/dev/null | grep -c '"type": *"launch"'
 }
-# done_well JOURNAL: of a launch that ended with its node or its job the launcher may tell an exit code first:
-# it is repeated.
+# done_well JOURNAL: the lines of launches that ended well.  A launch whose node or job is taken away may have a
+# line with another exit code, and is repeated.
 done_well() {
 	sed -n '/"type": *"launch".*"exit": *0[,}]/p' "$1"
 }

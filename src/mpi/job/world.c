@@ -279,7 +279,7 @@ static int open_world(struct hello *all)
 	}
 	if (!rc)
 		rc = open_rails(all, fabric, hosts);
-	/* The first queue pair, of an address, starts a model's clock: all have read their ports before. */
+	/* All ranks have read their ports before the first queue pair, an address's, starts a model's clock. */
 	rc = agree(rc);
 	rg_errors_hold();
 	if (!rc)
@@ -318,7 +318,7 @@ static void ledger_start(void)
 		rg_warn("ledger: without the time in MPI: %s", why);
 }
 
-/* What each rank does by itself, once there are rails. */
+/* Each rank takes these steps by itself, once there are rails. */
 static int start_alone(void)
 {
 	int rc = req_start();

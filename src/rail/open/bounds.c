@@ -24,7 +24,7 @@ enum {
 
 #define RAIL_NARROW "each peer has one rail and smaller shares, which are"
 
-/* The owner of the first user namespace with CAP_IPC_LOCK is not bound by the limit of locked memory. */
+/* A process with CAP_IPC_LOCK in the first user namespace is not bound by the limit of locked memory. */
 static bool locks_all(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -53,7 +53,7 @@ uint64_t rail_bound_pinned(unsigned processes)
 	return share;
 }
 
-/* As many rails on this device as there may be on all, by SENDs, which take most. */
+/* The device is taken to have all rails that there may be, with SENDs, which take most. */
 uint64_t rail_bound_queues(const struct rail_settings *set, const struct vrb_port *port, unsigned rails,
 			   unsigned ranks)
 {

@@ -137,7 +137,7 @@ static void bye_send(struct rail_peer *peer)
 		rail_lane_probe(peer->tx[k].lane);
 }
 
-/* What has been flushed comes batch by batch: give way only when nothing comes. */
+/* Flushed requests come batch by batch: the process gives way only when none comes. */
 static void drain_turn(struct rail_ctx *ctx)
 {
 	const uint32_t before = ctx->events;

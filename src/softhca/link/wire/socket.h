@@ -37,7 +37,7 @@ int hca_socket_raise(int fd);
  * tuning goes on from there (net.ipv4.tcp_rmem has the bounds).
  */
 void hca_socket_room(int fd, int bytes);
-/* What a connection has carried lately, and what it has been bound to. */
+/* The rates that a connection has had lately, and the rate that it is bound to. */
 enum { HCA_BOUND_INTERVALS = 4 };
 struct hca_socket_bounds {
 	uint64_t rate;			/* bytes a second; 0: no bound */
@@ -52,7 +52,7 @@ struct hca_socket_bounds {
  * of other connections would wait.  False: nothing waits, so that the path does not show its rate.
  */
 bool hca_socket_bound(int fd, uint64_t ns, struct hca_socket_bounds *b);
-/* Another interval; the bound that follows from the last ones. */
+/* Takes one more interval; returns the bound that follows from the last ones, 0: none. */
 uint64_t hca_rate_bound(struct hca_socket_bounds *b, uint64_t carried);
 /*
  * Descriptors of hca_socket_* are this process's alone: a child of fork closes all of them, whatever
