@@ -96,6 +96,7 @@ uint32_t rail_plan_lane_entries(const struct rail_plan_peer *peer);
 enum {
 	RAIL_PLAN_CQE_BYTES = 64, RAIL_PLAN_CQ_ENTRIES = 65536,
 	RAIL_PLAN_DATAGRAMS_CQ_BYTES = 16384,	/* 160 entries */
+	RAIL_PLAN_DATAGRAMS_BYTES = 160 * 1088,	/* registered; the least that a process pins */
 };
 /* The next queue, while so many entries are missing; most: of the device. */
 uint32_t rail_plan_cq_size(uint64_t entries, uint32_t lane, uint32_t most);

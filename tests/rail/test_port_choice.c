@@ -331,6 +331,10 @@ static void test_narrow(void **state)
 	host[2].pinned = 1 << 18;
 	assert_true(is_narrow(3, why, sizeof(why)));
 	assert_non_null(strstr(why, "a process of node2 may pin 0 MiB"));
+	/* The job is refused, with a line of its own. */
+	host[2].pinned = 1 << 16;
+	assert_true(is_narrow(3, why, sizeof(why)));
+	assert_string_equal(why, "");
 	host[2].pinned = UINT64_C(1) << 40;
 	assert_false(is_narrow(3, why, sizeof(why)));
 	/*

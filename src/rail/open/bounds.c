@@ -196,7 +196,8 @@ static bool memory_is_short(const struct crowd *c, char *why, size_t size)
 
 	if (!c->host->pinned || all <= c->host->pinned)
 		return false;
-	if (why && !*why)
+	/* With less a process is refused, and that line tells. */
+	if (why && !*why && c->host->pinned >= RAIL_PLAN_DATAGRAMS_BYTES)
 		snprintf(why, size, "a process of %s may pin %llu MiB (ulimit -l, or its part of an eighth of the "
 			 "memory); connections with %u peer%s%s pin %llu: " RAIL_NARROW " %llu", c->host->name,
 			 (unsigned long long)(c->host->pinned >> 20), others, others == 1 ? "" : "s",

@@ -58,6 +58,7 @@ struct connect_head {
 };
 
 _Static_assert(sizeof(struct connect_head) + ENDPOINT_INFO_USED <= CONNECT_BYTES, "one datagram");
+_Static_assert((CONNECT_RECEIVES + CONNECT_SENDS) * CONNECT_STRIDE == RAIL_PLAN_DATAGRAMS_BYTES, "plan.h");
 
 struct address_rail {
 	unsigned char subnet[VRB_GID_BYTES];	/* over TCP: the GID */
