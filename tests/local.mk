@@ -11,7 +11,7 @@ CLEANFILES += tests/.mpi-lock tests/.mpi-lock-2 tests/softhca/matrix.log tests/s
 	tests/softhca/stacks.log tests/softhca/stacks.trs tests/softhca/tsan.log \
 	tests/softhca/tsan.trs
 
-bench_test_scripts = tests/layers.sh tests/words.sh tests/guides.sh tests/install.sh tests/bench/bad-input.sh \
+bench_test_scripts = tests/layers.sh tests/words.sh tests/guides.sh tests/install.sh tests/launch.sh tests/bench/bad-input.sh \
 	tests/bench/collectives.sh tests/bench/each.sh \
 	tests/bench/ledger.sh tests/bench/noise.sh tests/bench/numbers.sh tests/bench/accept.sh tests/bench/pairs.sh tests/bench/programs.sh \
 	tests/bench/rails.sh tests/bench/timing.sh tests/bench/validation.sh tests/bench/verbs.sh \
@@ -78,7 +78,7 @@ check-clang: $(BUILT_SOURCES) config.h
 in_lanes = $(foreach pair,$(join $(addsuffix :|,$(wordlist $(words x $(2)),999,$(1))),$(wordlist 1, \
 	$(words $(wordlist $(words x $(2)),999,$(1))),$(1))),$(eval $(subst :|,: | ,$(pair))))
 launching = $(addsuffix .log,tests/apps/apps.sh $(mpi_test_scripts) \
-	$(filter-out tests/layers.sh tests/words.sh tests/guides.sh tests/install.sh tests/cli/cite.sh tests/cli/compare.sh tests/cli/figures.sh tests/cli/sbatch.sh,$(bench_test_scripts)))
+	$(filter-out tests/layers.sh tests/words.sh tests/guides.sh tests/install.sh tests/launch.sh tests/cli/cite.sh tests/cli/compare.sh tests/cli/figures.sh tests/cli/sbatch.sh,$(bench_test_scripts)))
 lanes: $(call in_lanes,$(filter $(launching),$(TEST_LOGS)),$(if $(filter openmpi,$(RG_MPI_FLAVOR)),x x,x)) \
 	$(call in_lanes,$(filter-out $(launching),$(TEST_LOGS)),$(shell seq `nproc`))
 .PHONY: lanes

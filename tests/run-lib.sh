@@ -89,18 +89,50 @@ launch() {
 	np=$1
 	shift
 	launch_began=$(date +%s)
+	watched=
+	[ "$RG_MPI_FLAVOR" != openmpi ] || [ -n "$measuring" ] || {
+		launcher_watch </dev/null >/dev/null 2>&1 &
+		watched=$!
+	}
 	in_turn env RG_LAUNCH=$$ timeout -k 10 "$limit" $launcher "$np" "$@" >"$out" 2>"$err"
 	rc=$?
+	[ -z "$watched" ] || kill $watched
 	! launcher_stayed || rc=$(sed -n 's/^ *Exit code: *\([0-9]*\)$/\1/p' "$err" | head -n 1)
 	[ -n "$measuring" ] || echo "$(($(date +%s) - launch_began)) s: $np ranks, $*"
 	[ "$rc" -ne 124 ] || echo "launch: no end within $limit s: $*" >>"$err"
 }
 
 # Open MPI 5.0.7: now and then, on a crowded machine, prterun stays for ever after it has told the exit code of
-# ranks that failed.  Accepted only if no process of the launch is left.
+# ranks that failed.  launcher_watch ends it after $patience seconds without a rank, well before $limit.  Accepted
+# only if no process of the launch is left.
+patience=60
+launcher_told() {
+	grep -q '^prterun detected' "$err" && grep -q '^ *Exit code: *[0-9]*$' "$err"
+}
+launch_processes() {
+	grep -lsxz "RG_LAUNCH=$$" /proc/[0-9]*/environ | cut -d/ -f3
+}
 launcher_stayed() {
-	[ "$rc" -eq 137 ] && grep -q '^prterun detected' "$err" && grep -q '^ *Exit code: *[0-9]*$' "$err" &&
-		! grep -qsxz "RG_LAUNCH=$$" /proc/[0-9]*/environ
+	[ "$rc" -eq 137 ] && launcher_told && [ -z "$(launch_processes)" ]
+}
+launcher_alone() {
+	launchers=
+	for pid in $(launch_processes); do
+		read -r name <"/proc/$pid/comm" || continue
+		case $name in
+		timeout) ;;
+		prterun | mpirun) launchers="$launchers $pid" ;;
+		*) return 1 ;;
+		esac
+	done
+	[ -n "$launchers" ]
+}
+launcher_watch() {
+	alone=0
+	while sleep 1; do
+		launcher_told && launcher_alone && alone=$((alone + 1)) || alone=0
+		[ "$alone" -lt "$patience" ] || kill -9 $launchers
+	done
 }
 
 launch_beside() {
