@@ -37,6 +37,8 @@ void rail_peer_place(struct rail_peer *peer, enum rail_place place);
 const char *rail_place_name(const struct rail_peer *peer);
 /* Does a message wait for a connection? */
 bool rail_connects(const struct rail_ctx *ctx);
+/* Messages of this process that it has read because their senders were late (message/late.h). */
+uint64_t rail_reads_of_late(const struct rail_ctx *ctx);
 /* The port itself (verbs/vrb.h), for users of verbs in addition to this library. */
 const struct vrb_port *rail_port(const struct rail_ctx *ctx, int rail);
 /* All ports that were found, those that are no rails, too. */

@@ -355,6 +355,81 @@ static void test_pull(void **state)
 	check_share(RAIL_PULL, NULL, 0.75, 0.01);
 }
 
+/* ---- A sender that computes ------------------------------------------------ */
+
+/*
+ * Rank 0 offers a message and computes for COMPUTE_NS before it calls again; the scheme needs it.  A wait as
+ * long makes the receiver read as long, then 4, 16 and 64 times so: of these messages it waits for LATE.
+ */
+enum { COMPUTE_NS = 5000000, OFFERED = 256 << 10, OFFERS = 1 + 1 + 1 + 4 + 1 + 16 + 1 + 64 + 1, LATE = 5 };
+
+/* As --costs does. */
+static void settle_on(struct rail_ctx *ctx, enum rail_scheme scheme)
+{
+	static const uint32_t cost_ns[RAIL_SCHEMES] = { 4, 3, 2, 1 };
+
+	for (unsigned place = 0; place < RAIL_PLACES; place++)
+		CHECK(rail_scheme_give(rail_scheme_cell(&ctx->schemes, OFFERED, rail_load_at(place, LOAD_ALONE)),
+				       scheme, cost_ns));
+}
+
+static void compute_and_wait(struct job *job, const struct rail_way *way)
+{
+	const struct rail_header header = { { 0 } };
+	struct player *p = &player[job->rank];
+	struct rail_buf buf = { p->data, OFFERED, RAIL_MEM_ARENA };
+
+	p->out.op = (struct rail_op){ .done = counted_done };
+	p->out.count = 0;
+	CHECK_EQUAL(rail_send(job->peer[1], way, &header, &buf, 0, &p->out.op), 0);
+	rg_sleep_ns(COMPUTE_NS);
+	while (!p->out.count)
+		job_progress(job);
+}
+
+static void late_body(struct job *job)
+{
+	const enum rail_scheme *scheme = job->arg;
+	const struct rail_way way = { .policy = RAIL_SINGLE, .threshold = 8192, .eager = 8192,
+				      .rendezvous = RAIL_BY_AUTO };
+	struct player *p = &player[job->rank];
+	int waited = 0;
+
+	*p = (struct player){ 0 };
+	job->rail.on_message = on_message;
+	job_connect(job);
+	settle_on(job->ctx, *scheme);
+	p->data = rail_alloc(job->ctx, OFFERED);
+	CHECK(p->data != NULL);
+	for (int round = 1; round <= OFFERS; round++) {
+		uint64_t begin;
+
+		job_barrier(job);
+		begin = rg_now_ns();
+		if (job->rank == 0)
+			compute_and_wait(job, &way);
+		while (job->rank == 1 && p->in.count < round)
+			job_progress(job);
+		waited += rg_now_ns() - begin >= COMPUTE_NS;
+	}
+	CHECK_EQUAL(waited, job->rank ? LATE : OFFERS);
+	while (rail_busy(job->ctx))
+		job_progress(job);
+	job_barrier(job);
+	rail_free(job->ctx, p->data);
+	job_close(job);
+}
+
+static void test_late(void **state)
+{
+	static enum rail_scheme needs_sender[] = { SCHEME_HALVES, SCHEME_RING };
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, late_body,
+					 &needs_sender[i], 0), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -366,6 +441,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_weighted),
 		cmocka_unit_test(test_pull),
 		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_late),
 	};
 
 	if (argc > 1)

@@ -11,6 +11,7 @@
 #include "mpi/coll/coll_learn.h"
 #include "mpi/job/progress.h"
 #include "mpi/railmpi.h"
+#include "rail/programs.h"
 #include "util/units.h"
 
 static const char *const why[RAIL_LEARNED_WHYS] = {
@@ -39,6 +40,16 @@ static void cells_print(FILE *f)
 		railmpi_learned_text(&cell, text, sizeof(text));
 		fprintf(f, "  learned, rank %d: %s (%s)\n", layer.world_rank, text, why[cell.why]);
 	}
+}
+
+/* A choice other than the learned one, and its reason. */
+static void late_print(FILE *f)
+{
+	const uint64_t messages = layer.rails ? rail_reads_of_late(layer.rails) : 0;
+
+	if (messages)
+		fprintf(f, "  learned, rank %d: %" PRIu64 " messages read, since their senders answered late\n",
+			layer.world_rank, messages);
 }
 
 static const char *const race_end[COLL_LEARN_ENDS] = {
@@ -116,6 +127,7 @@ char *learned_gather(void)
 
 	if (f) {
 		cells_print(f);
+		late_print(f);
 		all_races_print(f);
 		fclose(f);
 	}

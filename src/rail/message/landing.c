@@ -261,6 +261,7 @@ void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes, boo
 	struct rail_stripe s;
 
 	lane->landed = true;
+	peer->late.answers++;
 	if (++lane->rq_owed >= RECEIVES_BATCH)
 		receives_renew(lane);
 	if (!op || landing->generation != (imm >> 16 & 0xff) || number >= RAIL_CHUNKS_MAX ||
@@ -312,6 +313,7 @@ void rail_slice_arrived(struct rail_rx *rx, const struct rail_record *record, co
 		rail_peer_fail(peer, -EPROTO, "a slice of landing %u is a stranger's", slot);
 		return;
 	}
+	peer->late.answers++;
 	memcpy(op_data(op) + op->sliced, payload, bytes);
 	op->sliced += bytes;
 	lane_ledger(rx->lane)->rx_chunks++;

@@ -123,9 +123,36 @@ static struct rail_scheme_cell *choice_cell_of(const struct op *op)
 	return rail_scheme_cell(&op->peer->ctx->schemes, op->bytes, rail_load_at(op->peer->crossing.place, load));
 }
 
+/* The sender has to act now. */
+static void answer_watch(struct rail_peer *peer, uint64_t bytes)
+{
+	struct rail_ctx *ctx = peer->ctx;
+
+	if (!peer->copies || peer->late.watched)
+		return;
+	rail_late_ask(&peer->late, bytes);
+	peer->next_watched = ctx->watched;
+	ctx->watched = peer;
+}
+
+void rail_late_look_all(struct rail_ctx *ctx)
+{
+	const uint64_t now = rg_now_ns();
+
+	for (struct rail_peer **at = &ctx->watched; *at; ) {
+		struct rail_peer *peer = *at;
+
+		if (!peer->error && rail_late_look(&peer->late, now))
+			at = &peer->next_watched;
+		else
+			*at = peer->next_watched;
+	}
+}
+
 void rndv_cts_sent(struct op *op)
 {
 	op->stage = STAGE_LANDING;
+	answer_watch(op->peer, op->bytes);
 	if (op->rndv_flags & RNDV_BOTH)
 		rndv_chunks_start(op);
 }
@@ -306,6 +333,36 @@ static void take_both(struct op *op, const struct rail_rts *rts)
 		take_turn(op);
 }
 
+/* An offer that leaves the choice to this end, of a sender that would act late. */
+static bool read_of_late(struct op *op, const struct rail_rts *rts)
+{
+	struct rail_peer *peer = op->peer;
+	struct rail_ctx *ctx = peer->ctx;
+	uint64_t now;
+
+	if (likely(!rail_late_suspects(&peer->late)) || !(rts->rndv_flags & RNDV_CHOICE) || !op->bytes ||
+	    !rndv_may_move_alone(op))
+		return false;
+	now = rg_now_ns();
+	if (!rail_late_reads(&peer->late, now))
+		return false;
+	if (ctx->schemes.last)
+		rail_scheme_obey(&ctx->schemes, now);
+	move_by_one_end(op, true);
+	ctx->late_reads++;
+	return true;
+}
+
+static void take_scheme(struct op *op, const struct rail_rts *rts)
+{
+	if (unlikely(read_of_late(op, rts)))
+		return;
+	if (op->mapped && op->bytes <= RNDV_COPY_BYTES)
+		take_mapped(op);
+	else
+		take_both(op, rts);
+}
+
 static void op_take_rts(struct op *op, const struct rail_rts *rts)
 {
 	op->handle = rts->handle;
@@ -316,10 +373,7 @@ static void op_take_rts(struct op *op, const struct rail_rts *rts)
 	op->rndv_flags = (uint8_t)((rts->rndv_flags & ~RNDV_RING) | (rts->rndv_flags & RNDV_BOTH ? RNDV_READ : 0));
 	op->rndv_state = 0;
 	op->edges = false;
-	if (op->mapped && op->bytes <= RNDV_COPY_BYTES)
-		take_mapped(op);
-	else
-		take_both(op, rts);
+	take_scheme(op, rts);
 	if (op->rndv_flags & RNDV_RING)
 		op->sliced = 0;
 	else

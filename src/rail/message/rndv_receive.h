@@ -3,6 +3,7 @@
 #define RAIL_RNDV_RECEIVE_H
 
 struct op;
+struct rail_ctx;
 struct rail_record;
 struct rail_rx;
 
@@ -17,6 +18,8 @@ void rndv_fin_sent(struct op *op);
 void rndv_clear_to_send(struct op *op);
 /* The CTS is out.  RNDV_BOTH: the sender begins to write, and this end to read. */
 void rndv_cts_sent(struct op *op);
+/* This process polls: has the data come that senders owe (late.h)?  Called if ctx->watched. */
+void rail_late_look_all(struct rail_ctx *ctx);
 /* Records that have come. */
 void rail_keys_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload);
 void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload);

@@ -92,6 +92,11 @@ bool rail_learned(const struct rail_ctx *ctx, unsigned cell, struct rail_learned
 	return false;
 }
 
+uint64_t rail_reads_of_late(const struct rail_ctx *ctx)
+{
+	return ctx->late_reads;
+}
+
 /* Costs by scheme; false: the table has no such scheme. */
 static bool costs_take(const struct rail_learner *l, const struct rail_learned *cell,
 		       uint32_t cost_ns[RAIL_LEARNED_SCHEMES])

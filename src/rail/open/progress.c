@@ -17,6 +17,7 @@
 #include "rail/message/rail_op.h"
 #include "rail/peer/peer.h"
 #include "rail/message/rndv.h"
+#include "rail/message/rndv_receive.h"
 #include "rail/lane/lane.h"
 #include "util/compiler.h"
 
@@ -27,6 +28,7 @@ enum {
 	 */
 	TICKS_SLOW = 64,
 	TICKS_CONNECT = 8,		/* calls between polls for datagrams, while some may come */
+	TICKS_WATCH = 8,		/* calls between looks at senders that owe data */
 	TICKS_IDLE = 1024,		/* calls without any event, after which latency is no concern */
 };
 
@@ -93,6 +95,8 @@ static __attribute__((noinline)) void progress_rare(struct rail_ctx *ctx)
 		progress_probes(ctx);
 	else if (ctx->unlinked && ctx->tick % TICKS_CONNECT == 0)
 		rail_on_demand_poll(ctx);
+	if (unlikely(ctx->watched) && ctx->tick % TICKS_WATCH == 0)
+		rail_late_look_all(ctx);
 	if (ctx->working)
 		progress_peers(ctx);
 	while ((op = queue_pop(&ctx->completed)) != NULL)

@@ -65,6 +65,8 @@ struct rail_ctx {
 	uint32_t bulk_depth;
 	struct rail_eager_choice eager_choice;	/* by this end, of its messages to such peers */
 	struct rail_eager_sample eager_sample;
+	struct rail_peer *watched;	/* whose answers are watched: late.h */
+	uint64_t late_reads;		/* messages that were read because their senders were late */
 	struct rail_schemes schemes;	/* by this end, of messages of peers whose processors copy */
 	uint8_t places;			/* of such peers, bits */
 	struct rail_cq *cq[RAIL_CQ_MAX];

@@ -9,6 +9,7 @@
 #include "rail/lane/eager_lane.h"
 #include "rail/lane/lane.h"
 #include "rail/message/eager_choice.h"
+#include "rail/message/late.h"
 #include "rail/message/op_queue.h"
 #include "rail/peer/endpoint_info.h"
 #include "rail/rail.h"
@@ -40,6 +41,8 @@ struct rail_peer {
 	int rx_k;			/* the rail that it sends on, when this end is made; -1: unknown */
 	struct rail_demand *demand;		/* state of a connection on demand (on_demand.c) */
 	struct rail_crossing crossing;	/* what this end has told, if it leads (scheme.h) */
+	struct rail_late late;		/* its answers as a sender */
+	struct rail_peer *next_watched;
 	bool reads_next;		/* the mover of the last of several: rndv_receive.c, take_both */
 	bool working;			/* in the context's list of peers with something to do */
 	struct rail_peer *next_working;
