@@ -18,7 +18,7 @@ bool library_calls(void);
 
 /* A round of the library's progress. */
 void library_turn(void);
-/* Many rounds in a row. */
+/* Rounds in a row, of which none gives the core away. */
 void library_turns(unsigned rounds);
 uint64_t library_turn_count(void);
 

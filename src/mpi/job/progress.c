@@ -370,9 +370,13 @@ void layer_drive_native(void)
 		library_turn();
 }
 
-static void drive_native(void)
+/* keeps_core: the library is not to yield, because the caller does. */
+static void drive_native(bool keeps_core)
 {
-	layer_drive_native();
+	if (keeps_core && !layer.multiple)
+		library_turns(1);
+	else
+		layer_drive_native();
 	if (unlikely(atomic_load_explicit(&dump_asked, memory_order_relaxed)))
 		give_way();
 }
@@ -388,14 +392,16 @@ static void let_others_in(bool yield)
 
 /*
  * The MPI library gets no turn in the first microsecond, so that a message that is about to come is
- * found at once; then a turn in each round.
+ * found at once; then a turn in each round.  On a crowded node a round gives way once: between two
+ * time slices there is a look at the rails.
  */
 static void poll_idle(unsigned *idle)
 {
-	unsigned n = ++*idle;
+	const unsigned n = ++*idle;
+	const bool crowded = layer.oversubscribed && n >= YIELD_ROUNDS;
 
-	if (n >= DRIVE_NATIVE_EMPTY || (layer.oversubscribed && n >= YIELD_ROUNDS))
-		drive_native();
+	if (crowded || n >= DRIVE_NATIVE_EMPTY)
+		drive_native(crowded);
 	if (n < YIELD_ROUNDS)
 		return;
 	if (layer.multiple && (n >= DRIVE_NATIVE_EMPTY || n % YIELD_ROUNDS == 0))
@@ -416,7 +422,7 @@ void layer_poll(unsigned *idle)
 		poll_idle(idle);
 	}
 	if (unlikely(layer_owes_turn()))
-		drive_native();
+		drive_native(false);
 }
 
 void layer_look_on(void)
