@@ -1,7 +1,7 @@
 # ---- measures: make bench ------------------------------------------------------------------
 # Control programs: the same sources, without the layer between them and the MPI library.
 bench_programs = measures/rg_latency_bare measures/rg_bw_bare measures/reg_speed \
-	measures/buffers measures/copies measures/first measures/waits measures/rg_latency_truth \
+	measures/buffers measures/copies measures/first measures/patterns measures/waits measures/rg_latency_truth \
 	measures/rg_bw_truth measures/rg_bibw_truth
 # Built with the tests, so that what no longer builds is noticed.
 check_PROGRAMS += $(bench_programs)
@@ -17,6 +17,8 @@ measures_buffers_LDADD = $(MPI_LIBS) -lpthread
 measures_buffers_LDFLAGS = $(mpi_program_ldflags) -no-install
 measures_first_LDADD = $(MPI_LIBS)
 measures_first_LDFLAGS = $(mpi_program_ldflags) -no-install
+measures_patterns_LDADD = $(MPI_LIBS)
+measures_patterns_LDFLAGS = $(mpi_program_ldflags) -no-install
 measures_waits_LDADD = $(MPI_LIBS)
 measures_waits_LDFLAGS = $(mpi_program_ldflags) -no-install
 # A benchmark and a plain loop in one process.
@@ -32,7 +34,7 @@ measures_rg_bibw_truth_SOURCES = pt2pt/rg_bibw.c $(truth_sources)
 measures_rg_bibw_truth_LDADD = librg-bench.la $(MPI_LIBS)
 measures_rg_bibw_truth_LDFLAGS = $(truth_ldflags)
 EXTRA_DIST += measures/run.sh measures/collectives.sh measures/schemes.sh measures/waits.sh \
-	measures/times.sh
+	measures/times.sh measures/patterns.sh
 bench: all $(bench_programs) tests/softhca/paced$(EXEEXT) tests/cli/mpi_plain$(EXEEXT)
 	@$(MKDIR_P) tests
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/measures/run.sh

@@ -554,6 +554,7 @@ figures() {
 . "$srcdir/measures/schemes.sh"
 . "$srcdir/measures/waits.sh"
 . "$srcdir/measures/times.sh"
+. "$srcdir/measures/patterns.sh"
 
 echo "Railgauge measures: $launches launches each; $(date -u +%Y-%m-%dT%H:%MZ), $(uname -m)," \
 	"$(nproc) CPUs, load $(cut -d' ' -f1 /proc/loadavg), $RG_MPI_FLAVOR"
@@ -579,6 +580,7 @@ group scheme_choice "The automatic choice between two processes of one host, bes
 group memory "Buffers that come and go, an MPI program under railgauge exec, beside itself without:" && memory
 group serving "Waits in one transport that serve the other; time / what is allowed (1.5 times the better library's, or 2 ms more):" &&
 	serving
+group patterns "Usual exchanges of MPI programs under railgauge exec, beside the libraries by themselves:" && patterns
 group native_is_free "The native way, beside launches without the layer:" && native_is_free
 group default_time "The time of default runs, 2 ranks:" && default_time
 group paced "The timing model, each case against its spec (best of a few attempts):" && paced
