@@ -503,6 +503,11 @@ static void test_mtu(void **state)
 	expect(full_packets_vanish, "net=10.0.1.0/24",
 	       "no rail: eth1 10.0.2.1 (all hosts): node0: packets of the full MTU do not pass to or from "
 	       "node1 10.0.2.2 (MTU 9000 and 9000 bytes)\n");
+	/* A probe passes between unlike MTUs; connections do not. */
+	named(1, "eth1")->mtu = 1400;
+	expect(within_subnets, "net=10.0.1.0/24",
+	       "no rail: eth1 10.0.2.1 (all hosts): node0: another MTU than node1 10.0.2.2 "
+	       "(MTU 9000 and 1400 bytes)\n");
 }
 
 static enum softhca_probe_code eth1_crosses(unsigned a, const struct softhca_net *from, unsigned b,

@@ -230,7 +230,8 @@ static void test_no_home(void **state)
 	setenv("HOME", "relative", 1);
 	assert_refused(NULL, ENOENT, "SOFTHCA_SECRET_FILE");
 	setenv("HOME", "/nowhere/at/all", 1);
-	assert_refused(NULL, ENOENT, "/nowhere/at/all/.softhca");
+	assert_refused(NULL, ENOENT, "/nowhere/at/all/.softhca: ");
+	assert_refused(NULL, ENOENT, "(SOFTHCA_SECRET_FILE names a file)");
 	snprintf(file, sizeof(file), "%s/file", directory);
 	f = fopen(file, "w");
 	assert_non_null(f);

@@ -265,11 +265,6 @@ static void down_leave(struct choice *c)
 				c->left[h][i].why = CHOICE_UNUSABLE;
 }
 
-bool choice_column_is_up(const struct choice *c, unsigned column, unsigned host)
-{
-	return !choice_net(c, column, host)->why;
-}
-
 int choice_begin(struct choice *c, const struct choice_host *host, unsigned hosts, bool with_down)
 {
 	int rc;
@@ -438,6 +433,16 @@ static void check_probes(struct choice *c, const struct choice_probes *probes, u
 		}
 }
 
+/* Both ends of a connection have one MTU (wire/connection.c). */
+static void check_mtus(struct choice *c)
+{
+	for (unsigned k = 0; k < c->columns; k++)
+		for (unsigned h = 1; h < c->hosts && !c->column[k].left.why; h++)
+			if (choice_net(c, k, h)->mtu != choice_net(c, k, 0)->mtu)
+				c->column[k].left = (struct choice_left){ CHOICE_UNREACHED,
+						{ .code = SOFTHCA_PROBE_MTU }, 0, h };
+}
+
 uint64_t choice_rate(const struct choice *c, unsigned column)
 {
 	uint64_t least = 0;
@@ -574,13 +579,13 @@ static void rails_sort(struct choice *c)
 void choice_finish(struct choice *c, const struct choice_probes *probes)
 {
 	bool seen[CHOICE_COLUMNS] = { false };
-	unsigned k;
 
-	for (k = 0; k < c->columns; k++)
+	for (unsigned k = 0; k < c->columns; k++)
 		check_probes(c, probes, k);
 	columns_of_rest(c, probes);
+	check_mtus(c);
 	check_rates(c);
-	while ((k = next_column(c, seen)) < c->columns) {
+	for (unsigned k; (k = next_column(c, seen)) < c->columns;) {
 		seen[k] = true;
 		if (is_stacked(c, k))
 			continue;

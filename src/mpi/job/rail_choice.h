@@ -87,8 +87,6 @@ struct choice {
  * it; else the hosts have no such rail.
  */
 int choice_begin(struct choice *c, const struct choice_host *host, unsigned hosts, bool with_down);
-/* Can the host's interface of a column be probed? */
-bool choice_column_is_up(const struct choice *c, unsigned column, unsigned host);
 /* The least known rate of a column's interfaces, bytes per second; 0: none is known. */
 uint64_t choice_rate(const struct choice *c, unsigned column);
 void choice_finish(struct choice *c, const struct choice_probes *probes);
@@ -98,6 +96,12 @@ static inline const struct softhca_net *choice_net(const struct choice *c, unsig
 						   unsigned host)
 {
 	return &c->host[host].net[c->column[column].at[host]];
+}
+
+/* Can the host's interface of a column be probed? */
+static inline bool choice_column_is_up(const struct choice *c, unsigned column, unsigned host)
+{
+	return !choice_net(c, column, host)->why;
 }
 
 static inline unsigned choice_peer(const struct choice *c, unsigned host, unsigned step)

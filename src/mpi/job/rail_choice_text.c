@@ -181,6 +181,7 @@ static void add_probed(const struct choice *c, unsigned column, char line[LINE_B
 		return;
 	}
 	rg_text_add(line, LINE_BYTES, "%s: %s %s %s", c->host[left->host].name,
+		    code == SOFTHCA_PROBE_MTU && from->mtu != to->mtu ? "another MTU than" :
 		    code < sizeof(words) / sizeof(*words) && words[code] ? words[code] : "?",
 		    c->host[left->other].name, address(&to->gid, text));
 	if (code == SOFTHCA_PROBE_MTU)

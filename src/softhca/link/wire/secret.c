@@ -16,6 +16,7 @@
 enum { DIGITS = 2 * HCA_SECRET_BYTES, PATH_BYTES = 4096 };
 
 #define ACCEPTED "(accepted: 64 hexadecimal digits)"
+#define ELSEWHERE "(SOFTHCA_SECRET_FILE names a file)"
 
 /* `bytes` of text: the digits, and white space after them. */
 static bool digits_parse(const char *text, size_t bytes, unsigned char secret[HCA_SECRET_BYTES])
@@ -88,8 +89,7 @@ static int home_directory(char *home, size_t size)
 		given = getpwuid_r(geteuid(), &entry, strings, sizeof(strings), &found) || !found ?
 			NULL : found->pw_dir;
 	if (!given || *given != '/')
-		return hca_fail(ENOENT, "no home directory for the secret "
-				"(SOFTHCA_SECRET_FILE names a file)");
+		return hca_fail(ENOENT, "no home directory for the secret " ELSEWHERE);
 	if ((size_t)snprintf(home, size, "%s", given) >= size)
 		return hca_fail(ENAMETOOLONG, "HOME is too long");
 	return 0;
@@ -136,7 +136,7 @@ static int file_make(const char *path)
 	snprintf(unnamed, sizeof(unnamed), "%s.XXXXXX", path);
 	fd = mkostemp(unnamed, O_CLOEXEC);
 	if (fd < 0)
-		return hca_fail(errno, "%s: %s", path, strerror(errno));
+		return hca_fail(errno, "%s: %s " ELSEWHERE, path, strerror(errno));
 	rc = fchmod(fd, 0600) ? -errno : digits_write(fd);
 	if (close(fd) && !rc)
 		rc = -errno;
@@ -144,7 +144,7 @@ static int file_make(const char *path)
 		unlink(unnamed);
 	else
 		rc = file_name(unnamed, path);
-	return rc ? hca_fail(-rc, "%s: %s", path, strerror(-rc)) : 0;
+	return rc ? hca_fail(-rc, "%s: %s " ELSEWHERE, path, strerror(-rc)) : 0;
 }
 
 static int load_default(unsigned char secret[HCA_SECRET_BYTES])
@@ -161,7 +161,7 @@ static int load_default(unsigned char secret[HCA_SECRET_BYTES])
 		return rc;
 	path[home + strlen("/.softhca")] = 0;
 	if (mkdir(path, 0700) && errno != EEXIST)
-		return hca_fail(errno, "%s: %s", path, strerror(errno));
+		return hca_fail(errno, "%s: %s " ELSEWHERE, path, strerror(errno));
 	path[home + strlen("/.softhca")] = '/';
 	rc = file_make(path);
 	if (!rc)
