@@ -293,6 +293,43 @@ static bool is_narrow(unsigned hosts, char *why, size_t size)
 }
 
 /* One host's adapter or memory is too small for all connections; the line has its numbers. */
+/* What a host says of a rail's port is true of all ports of an adapter that has failed, of which one is a rail. */
+static void test_failed(void **state)
+{
+	struct choice_host *of[HOSTS] = { &host[0], &host[1] };
+	struct rail_hosts all = { .hosts = 2, .host = of };
+	struct rail_loss loss = { 1, 1, 0, IBV_EVENT_PORT_ERR };
+	bool news = false;
+
+	(void)state;
+	begin();
+	for (unsigned h = 0; h < 2; h++)
+		for (unsigned p = 0; p < 3; p++) {
+			struct choice_port *port = ib_add(h, p == 1 ? 10 * GB : 50 * GB, 1);
+
+			snprintf(port->name, sizeof(port->name), "mlx5_%u:%u", p / 2, p % 2 + 1);
+		}
+	is_rails(2, 2);
+	all.choice = choice;
+	assert_int_equal(rail_hosts_lose(&all, &loss, 1, &news), 0);
+	assert_true(news);
+	assert_int_equal(host[1].port[0].failed, IBV_EVENT_PORT_ERR);
+	assert_int_equal(host[1].port[1].state, IBV_PORT_ACTIVE);
+	host[1].port[0].failed = 0;
+	host[1].port[0].state = IBV_PORT_ACTIVE;
+	loss.rails = IBV_EVENT_DEVICE_FATAL;
+	news = false;
+	assert_int_equal(rail_hosts_lose(&all, &loss, 1, &news), 0);
+	assert_true(news);
+	for (unsigned p = 0; p < 3; p++) {
+		assert_int_equal(host[0].port[p].state, IBV_PORT_ACTIVE);
+		assert_int_equal(host[1].port[p].state, p < 2 ? IBV_PORT_DOWN : IBV_PORT_ACTIVE);
+	}
+	is_rails(2, 1);
+	is_end(0, 1, 2);
+	free(all.lost.at);
+}
+
 static void test_narrow(void **state)
 {
 	char why[320];
@@ -389,3 +426,4 @@ int main(void)
 
 	return cmocka_run_group_tests(tests, NULL, hosts_free);
 }
+		cmocka_unit_test(test_failed),
