@@ -17,7 +17,7 @@
 #include "util/err.h"
 #include "verbs/vrb.h"
 
-#define LIST_MAGIC 0x3430737472706772ull	/* "rgprts04" */
+#define LIST_MAGIC 0x3530737472706772ull	/* "rgprts05" */
 
 /* The head of a list on the wire; `count` ports follow. */
 struct list_head {
@@ -84,6 +84,8 @@ static int port_describe(const struct rail_settings *set, const struct vrb_port 
 	out->lag = port->lag;
 	out->lid = port->lid;
 	out->queue_pairs = port->queue_pairs;
+	out->requests = port->requests;
+	out->cq_entries = port->cq_entries;
 	out->link_layer = port->link_layer;
 	out->state = (uint8_t)port->state;
 	out->usable = port->usable;
