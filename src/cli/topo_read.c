@@ -21,9 +21,12 @@ enum { RANKS_STANDARD_MAX = 8 };
 
 /* ---- Ports: of this machine --------------------------------------------- */
 
-static const char *gid_type_text(unsigned type)
+static const char *gid_type_text(const struct vrb_port *v)
 {
-	return type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" :
+	const unsigned type = v->gid_type;
+
+	return v->device->transport_type == IBV_TRANSPORT_IWARP ? "iWARP" :
+	       type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" :
 	       type == IBV_GID_TYPE_ROCE_V1 ? "RoCE v1" : "IB";
 }
 
@@ -46,7 +49,7 @@ static void port_from_verbs(const struct vrb_port *v, struct topo_port *p)
 		p->lid = v->lid;
 	if (v->gid_index >= 0) {
 		inet_ntop(AF_INET6, v->gid.raw, p->gid, sizeof(p->gid));
-		snprintf(p->gid_type, sizeof(p->gid_type), "%s", gid_type_text(v->gid_type));
+		snprintf(p->gid_type, sizeof(p->gid_type), "%s", gid_type_text(v));
 	}
 	p->gid_link_local = v->gid_link_local;
 	p->mtu_bytes = vrb_mtu_bytes(v->mtu);
