@@ -21,9 +21,12 @@ enum { RANKS_STANDARD_MAX = 8 };
 
 /* ---- Ports: of this machine --------------------------------------------- */
 
-static const char *gid_type_text(unsigned type)
+static const char *gid_type_text(const struct vrb_port *v)
 {
-	return type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" :
+	const unsigned type = v->gid_type;
+
+	return v->device->transport_type == IBV_TRANSPORT_IWARP ? "iWARP" :
+	       type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" :
 	       type == IBV_GID_TYPE_ROCE_V1 ? "RoCE v1" : "IB";
 }
 
@@ -46,7 +49,7 @@ static void port_from_verbs(const struct vrb_port *v, struct topo_port *p)
 		p->lid = v->lid;
 	if (v->gid_index >= 0) {
 		inet_ntop(AF_INET6, v->gid.raw, p->gid, sizeof(p->gid));
-		snprintf(p->gid_type, sizeof(p->gid_type), "%s", gid_type_text(v->gid_type));
+		snprintf(p->gid_type, sizeof(p->gid_type), "%s", gid_type_text(v));
 	}
 	p->gid_link_local = v->gid_link_local;
 	p->mtu_bytes = vrb_mtu_bytes(v->mtu);
@@ -88,6 +91,8 @@ static int rails_from_verbs(struct topo_report *r, const char *soft)
 		port_from_verbs(&ports.port[i], &rail->port);
 		rail->unusable = !ports.port[i].usable;
 		rail->queue_pairs = ports.port[i].queue_pairs;
+		rail->requests = ports.port[i].requests;
+		rail->cq_entries = ports.port[i].cq_entries;
 		snprintf(rail->netdev, sizeof(rail->netdev), "%s", ports.port[i].netdev);
 		snprintf(rail->name, sizeof(rail->name), "%s", ports.port[i].name);
 		snprintf(device, sizeof(device), "%.*s", (int)strcspn(rail->name, ":"), rail->name);
@@ -294,10 +299,17 @@ static void errors_read(struct topo_report *r, const struct topo_request *q)
 
 static struct rail_plan_peer peer_of(const struct topo_report *r, unsigned ranks)
 {
-	struct rail_plan_peer peer = { .ranks = ranks, .qps = 1, .eager = rail_plan_eager(ranks, false) };
+	struct rail_plan_peer peer = { .ranks = ranks, .qps = 1, .eager = rail_plan_eager(ranks, false),
+				       .bulk_depth = rail_plan_bulk_depth(ranks) };
 
-	for (int i = 0; i < r->rail_count; i++)
-		peer.rails += r->rail[i].rail >= 0;
+	for (int i = 0; i < r->rail_count; i++) {
+		const struct topo_rail *rail = &r->rail[i];
+
+		if (rail->rail < 0)
+			continue;
+		peer.rails++;
+		peer.bulk_depth = rail_plan_depth_fits(peer.bulk_depth, rail->requests, rail->cq_entries);
+	}
 	return peer;
 }
 
@@ -339,16 +351,16 @@ static uint32_t rails_on(const struct topo_report *r, int rail)
 /* The completion queues of a rank on all adapters, wherever its node is. */
 static uint64_t cq_bytes(const struct topo_report *r, const struct rail_plan_peer *peer, bool narrow)
 {
-	uint32_t on[32];		/* a rail is a bit */
+	struct rail_plan_adapter of[32];	/* a rail is a bit */
 	unsigned adapters = 0;
 	uint64_t most = 0;
 
 	for (int i = 0; i < r->rail_count; i++)
 		if (rails_on(r, i))
-			on[adapters++] = rails_on(r, i);
+			of[adapters++] = (struct rail_plan_adapter){ rails_on(r, i), r->rail[i].cq_entries };
 	for (uint64_t first = 0; first < places_of(r, peer->rails); first++) {
 		const struct rail_plan_node node = node_of(r, first);
-		const uint64_t bytes = rail_plan_queues(peer, &node, on, adapters, narrow, UINT64_MAX);
+		const uint64_t bytes = rail_plan_queues(peer, &node, of, adapters, narrow, UINT64_MAX);
 
 		most = bytes > most ? bytes : most;
 	}

@@ -28,6 +28,7 @@ struct topo_rail {
 	struct topo_port port;		/* number 0: unknown */
 	bool unusable;			/* true: no RDMA immediates */
 	uint32_t queue_pairs;		/* of the adapter; 0: not known */
+	uint32_t requests, cq_entries;	/* of a queue pair, of a completion queue there; 0: not known */
 	int link_count;
 	struct topo_link link[TOPO_LINKS_MAX];	/* [0]: its slot */
 	char netdev[16];		/* its network interface; "": none, or not known */

@@ -44,6 +44,15 @@ uint32_t rail_plan_bulk_depth(uint64_t ranks)
 	return depth;
 }
 
+/* One request is kept for vrb_qp_stop_marked. */
+uint32_t rail_plan_depth_fits(uint32_t depth, uint32_t requests, uint32_t cq_entries)
+{
+	while (depth > RAIL_CHUNKS_MAX && ((requests && depth >= requests) ||
+					   (cq_entries && 2 * (depth + 1) > cq_entries)))
+		depth /= 2;
+	return depth;
+}
+
 struct rail_plan_share rail_plan_ring(uint64_t ranks, uint64_t eager, bool copied)
 {
 	uint32_t bytes = is_many(ranks) ? BYTES_LEAST_MANY :
@@ -242,32 +251,48 @@ uint32_t rail_plan_cq_size(uint64_t entries, uint32_t lane, uint32_t most)
 	return size < most ? (uint32_t)size : most;
 }
 
-uint64_t rail_plan_cq_bytes(uint64_t entries, uint32_t lane, uint64_t bound)
+uint32_t rail_plan_cq_holds(uint32_t size, uint32_t lane)
+{
+	return size < lane ? 0 : size + 1 - lane;
+}
+
+static uint64_t cq_locks(uint64_t size)
+{
+	uint64_t room = 1;
+
+	while (room < size + 1)
+		room *= 2;
+	return room * RAIL_PLAN_CQE_BYTES;
+}
+
+uint64_t rail_plan_cq_bytes(uint64_t entries, uint32_t lane, uint32_t most, uint64_t bound)
 {
 	uint64_t bytes = 0;
 
 	while (entries) {
-		uint64_t room = cq_room(entries, lane);
+		uint32_t size = rail_plan_cq_size(entries, lane, most), holds;
 
-		while (room > lane && room * RAIL_PLAN_CQE_BYTES > bound - bytes)
-			room /= 2;
-		if (room <= lane)
+		while (size >= lane && cq_locks(size) > bound - bytes)
+			size /= 2;
+		holds = rail_plan_cq_holds(size, lane);
+		if (!holds)
 			return 0;
-		bytes += room * RAIL_PLAN_CQE_BYTES;
-		entries -= entries < room - lane ? entries : room - lane;
+		bytes += cq_locks(size);
+		entries -= entries < holds ? entries : holds;
 	}
 	return bytes;
 }
 
 uint64_t rail_plan_queues(const struct rail_plan_peer *peer, const struct rail_plan_node *node,
-			  const uint32_t *on, unsigned adapters, bool narrow, uint64_t bound)
+			  const struct rail_plan_adapter *adapter, unsigned adapters, bool narrow, uint64_t bound)
 {
 	uint64_t sum = RAIL_PLAN_DATAGRAMS_CQ_BYTES;
 
 	for (unsigned a = 0; a < adapters; a++) {
-		const uint64_t entries = rail_plan_entries(peer, node, -1, on[a], narrow);
+		const uint64_t entries = rail_plan_entries(peer, node, -1, adapter[a].on, narrow);
+		const uint32_t most = adapter[a].cq_most ? adapter[a].cq_most : UINT32_MAX;
 		const uint64_t bytes = sum > bound ? 0 :
-			rail_plan_cq_bytes(entries, rail_plan_lane_entries(peer), bound - sum);
+			rail_plan_cq_bytes(entries, rail_plan_lane_entries(peer), most, bound - sum);
 
 		if (entries && !bytes)
 			return 0;

@@ -32,6 +32,8 @@ uint64_t rail_plan_eager(uint64_t ranks, bool net);
 uint32_t rail_plan_qps(uint64_t qps, bool lag);
 /* Chunks under way on a bulk lane, at most. */
 uint32_t rail_plan_bulk_depth(uint64_t ranks);
+/* The same on a device with so many requests of a queue pair, entries of a completion queue; 0: not known. */
+uint32_t rail_plan_depth_fits(uint32_t depth, uint32_t requests, uint32_t cq_entries);
 /* copied: the processors of both ends move the bytes. */
 struct rail_plan_share rail_plan_ring(uint64_t ranks, uint64_t eager, bool copied);
 struct rail_plan_share rail_plan_send(uint64_t ranks, uint64_t eager);
@@ -100,10 +102,14 @@ enum {
 };
 /* The next queue, while so many entries are missing; most: of the device. */
 uint32_t rail_plan_cq_size(uint64_t entries, uint32_t lane, uint32_t most);
+/* Entries of such a queue that lanes have for certain. */
+uint32_t rail_plan_cq_holds(uint32_t size, uint32_t lane);
 /* Bytes of locked memory for so many entries in such queues, as small as a bound makes them; 0: they do not fit. */
-uint64_t rail_plan_cq_bytes(uint64_t entries, uint32_t lane, uint64_t bound);
-/* The same of the process with most, for adapters with these rails, and one queue for datagrams. */
+uint64_t rail_plan_cq_bytes(uint64_t entries, uint32_t lane, uint32_t most, uint64_t bound);
+/* An adapter: its rails, as bits, and the entries of its largest completion queue; 0: not known. */
+struct rail_plan_adapter { uint32_t on, cq_most; };
+/* The same of the process with most, for all adapters, and one queue for datagrams. */
 uint64_t rail_plan_queues(const struct rail_plan_peer *peer, const struct rail_plan_node *node,
-			  const uint32_t *on, unsigned adapters, bool narrow, uint64_t bound);
+			  const struct rail_plan_adapter *adapter, unsigned adapters, bool narrow, uint64_t bound);
 
 #endif

@@ -240,6 +240,8 @@ int rail_hosts_lose(struct rail_hosts *hosts, const struct rail_loss *lost, size
 /* Lines about what the choice has left out. */
 void rail_hosts_tell(const struct rail_hosts *hosts, void (*line)(void *arg, const char *text),
 		     void *arg);
+/* A line where peers have one rail and smaller shares; "": they have all, or limits of adapters refuse the job. */
+void rail_hosts_narrow_text(const struct rail_hosts *hosts, char *text, size_t size);
 
 struct rail_message;
 struct rail_op;

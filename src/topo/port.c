@@ -131,7 +131,7 @@ static bool parse_layer(const char *text, struct topo_port *p)
 
 static bool parse_type(const char *text, struct topo_port *p)
 {
-	static const char *const words[] = { "IB", "RoCE v1", "RoCE v2", NULL };
+	static const char *const words[] = { "IB", "RoCE v1", "RoCE v2", "iWARP", NULL };
 
 	return parse_word(text, words, p->gid_type, sizeof(p->gid_type));
 }

@@ -223,7 +223,7 @@ struct topo_port {
 	char state[24];			/* "ACTIVE" */
 	char firmware[64];
 	char gid[48];			/* in the format of inet_ntop */
-	char gid_type[16];		/* "IB", "RoCE v1", "RoCE v2" */
+	char gid_type[16];		/* "IB", "RoCE v1", "RoCE v2", "iWARP" */
 	int gid_index, lid;
 	int rail;			/* librail's number of the port */
 	uint32_t mtu_bytes;

@@ -1,9 +1,13 @@
 /* host.c - the host of a process. */
 #include "util/host.h"
 
+#include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 void rg_host_find(struct rg_host *out)
@@ -43,4 +47,21 @@ bool rg_host_shares_memory(const struct rg_host *a, const struct rg_host *b)
 {
 	return rg_host_same_machine(a, b) && a->ipc_device == b->ipc_device &&
 	       a->ipc_inode == b->ipc_inode;
+}
+
+/* A name in the abstract space of sockets belongs to one process, and goes with it. */
+bool rg_host_first(const char *words, bool otherwise)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool taken;
+
+	if (fd < 0)
+		return otherwise;
+	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "railgauge %s", words);
+	if (!bind(fd, (struct sockaddr *)&name, sizeof(name)))
+		return true;
+	taken = errno == EADDRINUSE;
+	close(fd);
+	return taken ? false : otherwise;
 }

@@ -31,4 +31,10 @@ bool rg_host_same(const struct rg_host *a, const struct rg_host *b);
  */
 bool rg_host_shares_memory(const struct rg_host *a, const struct rg_host *b);
 
+/*
+ * True for the first process of this host and network namespace that asks with these words, false for all
+ * others while that one lives.  Where nothing can tell: `otherwise`.
+ */
+bool rg_host_first(const char *words, bool otherwise);
+
 #endif

@@ -266,6 +266,8 @@ static int port_query(struct ibv_context *context, const struct ibv_device_attr 
 	port->number = (uint8_t)number;
 	port->card = be64toh(dev->sys_image_guid);
 	port->queue_pairs = dev->max_qp > 0 ? (uint32_t)dev->max_qp : 0;
+	port->requests = dev->max_qp_wr > 0 ? (uint32_t)dev->max_qp_wr : 0;
+	port->cq_entries = dev->max_cqe > 0 ? (uint32_t)dev->max_cqe : 0;
 	snprintf(port->firmware, sizeof(port->firmware), "%.63s", dev->fw_ver);
 	port->kind = device_kind(context->device, dev);
 	port->usable = context->device->transport_type == IBV_TRANSPORT_IB;

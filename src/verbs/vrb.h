@@ -62,6 +62,7 @@ struct vrb_port {
 	int host_tclass;		/* the host's traffic class; -1: none is set */
 	uint64_t card;			/* sys_image_guid: equal for the functions of a card; 0: unknown */
 	uint32_t queue_pairs;		/* of the device, all processes together; 0: not known */
+	uint32_t requests, cq_entries;	/* of a queue pair, of a completion queue; 0: not known */
 	/* Set by vrb_port_configure; 0 after a scan. */
 	uint8_t sl, tclass;
 };

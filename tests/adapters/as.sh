@@ -11,6 +11,8 @@ SOFTHCA_EXPOSE=1
 name=host$SOFTHCA_NODE${CONTAINERS+-$rank}
 export LD_LIBRARY_PATH SOFTHCA_SPEC SOFTHCA_NODE SOFTHCA_EXPOSE
 shift 2
+# Where there is no limit of locked memory librail tries none (cqmem=).
+[ "$(ulimit -l)" != unlimited ] || ulimit -S -l 8192
 # shellcheck disable=SC2086 # options, or none
 exec unshare -u ${CONTAINERS-} ${SYSFS:+-m} sh -c 'hostname "$0" &&
 	{ [ -z "${SYSFS-}" ] || mount --bind "$SYSFS" /sys/class; } && exec "$@"' "$name" "$@"

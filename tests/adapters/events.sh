@@ -26,6 +26,16 @@ if drawn 2 "fatal"; then
 	expect "fatal: ends" refuses "all rails of soft0 on host0 are lost: the adapter has failed (DEVICE_FATAL)"
 	expect "fatal: one line for the adapter" lines 1 "DEVICE_FATAL); see"
 fi
+# The process that ends the job may be any one of its host, while the others are in no call of MPI: it tells.
+if drawn 2 "fatal, busy"; then
+	RANKS_PER_HOST=2
+	export RANKS_PER_HOST
+	on ports=2,fatal=0/soft0:1@3000ms 4 ./src/cli/railgauge exec --over stripe -- ./tests/adapters/ring busy
+	row "fatal, busy" ring
+	unset RANKS_PER_HOST
+	expect "fatal, busy: ends" [ "$rc" -ne 0 -a "$rc" -ne 124 ]
+	expect "fatal, busy: one line" lines 1 "all rails of soft0 on host0 are lost: the adapter has failed (DEVICE_FATAL)"
+fi
 # While the job starts: the port is left out, or the job ends, by what has become of the port.
 start() {
 	on "$1" 2 ./pt2pt/rg_latency --validate --over stripe --sizes 64 --time-cap 20ms

@@ -50,6 +50,7 @@ early ud=no/yes 'the device has none of type UD (Operation not supported) (host 
 early maxsge=1 '2 pieces of a request needed, the device has 1'
 early qps=2 'the device has 2 queue pairs'
 early maxcqe=100 'for datagrams.*160 entries needed, the device has 100'
+early cqmem=256KiB,hcas=2,ports=2,maxwr=256/128 ': cannot make .*: 129 send requests needed, the device has 128 (host host1)$'
 early cqmem=20KiB 'nor of fewer: .* entries of 64 bytes are [0-9]* KiB of locked memory'
 early mtu=512 'an MTU of 512 bytes is too small'
 reason link=ib,prefix=1/2 'is on another subnet'

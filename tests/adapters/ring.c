@@ -1,13 +1,17 @@
 /*
  * ring.c - an MPI program that knows nothing of rails: each rank sends to the next one, and checks.
- * With an argument to all, itself first.
+ *
+ *	ring all	to all, itself first
+ *	ring busy	then ranks 1 and 3 of four go on for 10 s, while the others are in no call of MPI
  */
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { MOST = 1 << 20 };
+enum { MOST = 1 << 20, BUSY_SECONDS = 10 };
 
 static int rank, size;
 
@@ -32,8 +36,20 @@ static void pass_on(unsigned char *out, unsigned char *in, size_t bytes, int by)
 		}
 }
 
+static void go_on(unsigned char *out, unsigned char *in)
+{
+	const double end = MPI_Wtime() + BUSY_SECONDS;
+
+	if (rank % 2 == 0)
+		sleep(BUSY_SECONDS);
+	else
+		while (MPI_Wtime() < end)
+			pass_on(out, in, MOST, size / 2);
+}
+
 int main(int argc, char **argv)
 {
+	const bool all = argc > 1 && strcmp(argv[1], "all") == 0, busy = argc > 1 && !all;
 	unsigned char *out = malloc(MOST), *in = malloc(MOST);
 	int sum = 0;
 
@@ -41,8 +57,10 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	for (size_t bytes = 1; out && in && bytes <= MOST; bytes *= 4)
-		for (int by = argc > 1 ? 0 : 1; by < (argc > 1 ? size : 2); by++)
+		for (int by = all ? 0 : 1; by < (all ? size : 2); by++)
 			pass_on(out, in, bytes, by);
+	if (busy && out && in)
+		go_on(out, in);
 	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	if (rank == 0)
 		printf("ring of %d: %d\n", size, sum);

@@ -79,6 +79,7 @@ draw() {
 	key maxcqe 160 300 600 1000 2000 4096 65536 65536
 	key cqmem 128KiB 512KiB 1MiB 2MiB 4MiB 8MiB 8MiB
 	key rdatom 1 2 16 128
+	key rdinit 1 2 16 128
 	key lid 0 1 100+7 32768
 	key prefix fe80000000000000 1 1+2
 	key grh required optional required+optional
@@ -166,7 +167,7 @@ program() {
 # and how much an adapter has in all, are not its concern.
 alike() {
 	echo "$1" | sed 's/,\(gids\|reach\|pkeys\|prefix\|lid\|qps\|maxcqe\|cqmem\)=[^,]*//g; s/,link=[^,]*\/[^,]*//
-		s/,\(maxsge\|maxwr\|srq\|srqwr\|rdatom\|inline\)=\([^,/]*\)\/[^,]*/,\1=\2/g; s/,grh=\([^,/]*\)\/[^,]*/,grh=\1/; s/,like=\([^,/]*\)\/[^,]*/,like=\1/'
+		s/,\(maxsge\|maxwr\|srq\|srqwr\|rdatom\|rdinit\|inline\)=\([^,/]*\)\/[^,]*/,\1=\2/g; s/,grh=\([^,/]*\)\/[^,]*/,grh=\1/; s/,like=\([^,/]*\)\/[^,]*/,like=\1/'
 }
 
 personality() {

@@ -9,7 +9,7 @@ EXTRA_DIST += tests/cluster/guest.sh tests/cluster/init.sh tests/cluster/mpirun.
 	tests/cluster/run.sh tests/cluster/jobs.sh tests/cluster/vcluster \
 	tests/cluster/beside.sh tests/cluster/down.sh tests/cluster/env.sh \
 	tests/cluster/pyverbs.sh tests/cluster/shaped.sh tests/cluster/wan.sh tests/cluster/yama.sh \
-	tests/cluster/four.sh tests/cluster/probe.sh tests/cluster/topo.sh tests/cluster/two-rails.sh tests/cluster/vlan.sh tests/cluster/wire.sh
+	tests/cluster/four.sh tests/cluster/iwarp.sh tests/cluster/siw.sh tests/cluster/probe.sh tests/cluster/topo.sh tests/cluster/two-rails.sh tests/cluster/vlan.sh tests/cluster/wire.sh
 # A program like any other: it knows libibverbs only, and needs it where it runs.
 EXTRA_PROGRAMS += tests/cluster/beside
 tests_cluster_beside_LDADD = -libverbs

@@ -24,6 +24,10 @@ yes:1) all_jobs="conformance pyverbs beside loopback programs shaped wan down" m
 yes:2) all_jobs="conformance memory suites bad-input collectives four" mpich_jobs= ;;
 esac
 [ "$drawn" != yes ] || mpich_jobs=$(echo $mpich_jobs | cut -d' ' -f$((turn / 3 + 1)))
+# The module that it needs is built once, of a large source.
+case "${RG_LONG-} ${CLUSTER_ONLY-} " in
+1* | *" iwarp "*) all_jobs=$(echo "$all_jobs" | sed 's/ four/ iwarp four/') ;;
+esac
 jobs=
 for job in $all_jobs; do
 	for place in cluster hw; do
@@ -43,7 +47,7 @@ boot() {
 	shift
 	"$srcdir/tests/cluster/vcluster" --nodes "$nodes" --timeout 2100 --append hugepages=8 -- \
 		env VC_MPIRUN="$MPIRUN" MPIRUN="$srcdir/tests/cluster/mpirun.sh" \
-		VC_MPICH_MPIRUN="$(command -v mpirun.mpich || echo mpirun)" RG_LONG="${RG_LONG-}" RG_SEED="${RG_SEED-}" \
+		VC_MPICH_MPIRUN="$(command -v mpirun.mpich || echo mpirun)" VC_SIW="${siw-}" RG_LONG="${RG_LONG-}" RG_SEED="${RG_SEED-}" \
 		RG_MPI_FLAVOR="$RG_MPI_FLAVOR" RG_SANITIZE="$RG_SANITIZE" srcdir="$srcdir" \
 		sh "$srcdir/tests/cluster/jobs.sh" 600 "$@" >$all 2>&1
 	rc=$?
@@ -65,6 +69,13 @@ boot() {
 	done
 }
 
+siw=
+case " $chosen " in
+*/iwarp\ *)
+	siw=${VCLUSTER_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/railgauge}/siw
+	sh "$srcdir/tests/cluster/siw.sh" "$siw"
+	;;
+esac
 two= four=
 for job in $chosen; do
 	case $job in

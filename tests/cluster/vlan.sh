@@ -1,6 +1,6 @@
 #!/bin/sh
 # vlan.sh - a rail in a VLAN, one whose packets a filter drops, and one that the other node is not in; devices
-# in another network namespace.  (Debian's kernel has no siw, so that iWARP is shown by tests/verbs/test_absent.)
+# in another network namespace.
 . "$srcdir/tests/run-lib.sh"
 limit=240
 

@@ -162,12 +162,25 @@ static void test_queues(void **state)
 	assert_int_equal(rail_plan_cq_size(1534, 514, 1000), 1000);
 	assert_int_equal(rail_plan_cq_size(0, 514, 1 << 20), 1023);
 	assert_int_equal(rail_plan_cq_size(1 << 20, 514, 1 << 20), 65535);
-	assert_int_equal(rail_plan_cq_bytes(1542, 514, UINT64_MAX), 4096 * 64);
+	assert_int_equal(rail_plan_cq_bytes(1542, 514, 1 << 22, UINT64_MAX), 4096 * 64);
 	/* A bound makes them smaller, while a lane fits: 2048 and 1024. */
-	assert_int_equal(rail_plan_cq_bytes(1542, 514, 4096 * 64 - 1), 3072 * 64);
-	assert_int_equal(rail_plan_cq_bytes(1542, 514, 3072 * 64 - 1), 0);
-	assert_int_equal(rail_plan_cq_bytes(1 << 20, 514, UINT64_MAX), UINT64_C(16) * 65536 * 64 + 16384 * 64);
-	assert_int_equal(rail_plan_cq_bytes(0, 514, UINT64_MAX), 0);
+	assert_int_equal(rail_plan_cq_bytes(1542, 514, 1 << 22, 4096 * 64 - 1), 3072 * 64);
+	assert_int_equal(rail_plan_cq_bytes(1542, 514, 1 << 22, 3072 * 64 - 1), 0);
+	assert_int_equal(rail_plan_cq_bytes(1 << 20, 514, 1 << 22, UINT64_MAX), UINT64_C(16) * 65536 * 64 + 16384 * 64);
+	assert_int_equal(rail_plan_cq_bytes(0, 514, 1 << 22, UINT64_MAX), 0);
+	/* A device has smaller ones: of 1000 entries, as 1024 are locked, lanes have 487 for certain. */
+	assert_int_equal(rail_plan_cq_holds(1000, 514), 487);
+	assert_int_equal(rail_plan_cq_holds(513, 514), 0);
+	assert_int_equal(rail_plan_cq_bytes(1542, 514, 1000, UINT64_MAX), 4 * 1024 * 64);
+	assert_int_equal(rail_plan_cq_bytes(1542, 514, 1024, UINT64_MAX), 3 * 2048 * 64 + 1024 * 64);
+	assert_int_equal(rail_plan_cq_bytes(1 << 20, 514, 4095, UINT64_MAX), (((1 << 20) + 3581) / 3582) * 4096 * 64);
+	assert_int_equal(rail_plan_cq_bytes(1542, 514, 500, UINT64_MAX), 0);
+	/* Large messages are fewer at once where the device has less. */
+	assert_int_equal(rail_plan_depth_fits(256, 0, 0), 256);
+	assert_int_equal(rail_plan_depth_fits(256, 257, 514), 256);
+	assert_int_equal(rail_plan_depth_fits(256, 256, 514), 128);
+	assert_int_equal(rail_plan_depth_fits(256, 257, 513), 128);
+	assert_int_equal(rail_plan_depth_fits(256, 1, 1), 64);
 }
 
 /* ---- A peer ---------------------------------------------------------------- */

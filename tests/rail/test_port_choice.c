@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "made_hosts.h"
 #include "rail/open/common.h"
@@ -292,6 +293,43 @@ static bool is_narrow(unsigned hosts, char *why, size_t size)
 	return rail_hosts_narrow(&all, why, size);
 }
 
+/* What a host says of a rail's port is true of all ports of an adapter that has failed, of which one is a rail. */
+static void test_failed(void **state)
+{
+	struct choice_host *of[HOSTS] = { &host[0], &host[1] };
+	struct rail_hosts all = { .hosts = 2, .host = of };
+	struct rail_loss loss = { 1, 1, 0, IBV_EVENT_PORT_ERR };
+	bool news = false;
+
+	(void)state;
+	begin();
+	for (unsigned h = 0; h < 2; h++)
+		for (unsigned p = 0; p < 3; p++) {
+			struct choice_port *port = ib_add(h, p == 1 ? 10 * GB : 50 * GB, 1);
+
+			snprintf(port->name, sizeof(port->name), "mlx5_%u:%u", p / 2, p % 2 + 1);
+		}
+	is_rails(2, 2);
+	all.choice = choice;
+	assert_int_equal(rail_hosts_lose(&all, &loss, 1, &news), 0);
+	assert_true(news);
+	assert_int_equal(host[1].port[0].failed, IBV_EVENT_PORT_ERR);
+	assert_int_equal(host[1].port[1].state, IBV_PORT_ACTIVE);
+	host[1].port[0].failed = 0;
+	host[1].port[0].state = IBV_PORT_ACTIVE;
+	loss.rails = IBV_EVENT_DEVICE_FATAL;
+	news = false;
+	assert_int_equal(rail_hosts_lose(&all, &loss, 1, &news), 0);
+	assert_true(news);
+	for (unsigned p = 0; p < 3; p++) {
+		assert_int_equal(host[0].port[p].state, IBV_PORT_ACTIVE);
+		assert_int_equal(host[1].port[p].state, p < 2 ? IBV_PORT_DOWN : IBV_PORT_ACTIVE);
+	}
+	is_rails(2, 1);
+	is_end(0, 1, 2);
+	free(all.lost.at);
+}
+
 /* One host's adapter or memory is too small for all connections; the line has its numbers. */
 static void test_narrow(void **state)
 {
@@ -350,6 +388,35 @@ static void test_narrow(void **state)
 	host[0].cq_bytes = 32768;
 	assert_true(is_narrow(3, why, sizeof(why)));
 	assert_string_equal(why, "");
+	/* Of queues of 1023 entries lanes have 510 for certain: 13 for 8 peers, narrow one and one of 511. */
+	host[0].cq_bytes = 2 * 8192 * 64 + 16384;
+	host[0].port[1].cq_entries = 1023;
+	assert_true(is_narrow(3, why, sizeof(why)));
+	assert_string_equal(why, "a process of node0 may lock 1040 KiB for completion queues (ulimit -l); those of "
+			    "connections with 8 peers take 1360: each peer has one rail and smaller shares, which are 240");
+}
+
+/* In place of the C library's. */
+static bool is_unlimited;
+int getrlimit(__rlimit_resource_t resource, struct rlimit *out)
+{
+	const int rc = prlimit(0, resource, NULL, out);
+
+	if (!rc && is_unlimited && resource == RLIMIT_MEMLOCK)
+		out->rlim_cur = out->rlim_max = RLIM_INFINITY;
+	return rc;
+}
+
+/* Where there is no limit of locked memory, no device is opened for it. */
+static void test_unlimited(void **state)
+{
+	const struct rail_settings set = { .eager = RAIL_AUTO, .qps = RAIL_AUTO };
+	const struct vrb_port none = { .device = NULL };
+
+	(void)state;
+	is_unlimited = true;
+	assert_int_equal(rail_bound_queues(&set, &none, 2, 64), 0);
+	is_unlimited = false;
 }
 
 static void test_gid_lists(void **state)
@@ -384,7 +451,9 @@ int main(void)
 		cmocka_unit_test(test_networks), cmocka_unit_test(test_gids),
 		cmocka_unit_test(test_pairwise), cmocka_unit_test(test_pkeys),
 		cmocka_unit_test(test_named), cmocka_unit_test(test_gid_lists),
+		cmocka_unit_test(test_failed),
 		cmocka_unit_test(test_narrow),
+		cmocka_unit_test(test_unlimited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, hosts_free);

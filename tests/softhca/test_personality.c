@@ -277,6 +277,8 @@ static void test_cq_memory(void **state)
 
 static void test_reads(void **state)
 {
+	static const char *const sets[] = { "like=mlx5-ib", "like=mlx5-vf", "like=mlx4", "like=irdma-e810",
+					    "like=bnxt_re", "like=hns-hip08" };
 	struct end e = end_open("reads=8,rdatom=3", 0);
 	struct ibv_ah_attr self = by_lid(&e, 1);
 
@@ -286,6 +288,16 @@ static void test_reads(void **state)
 	assert_int_equal(qp_rtr(&e, &self, e.qp->qp_num, 4), EINVAL);
 	assert_int_equal(qp_rtr(&e, &self, e.qp->qp_num, 3), 0);
 	end_close(&e);
+	e = end_open("reads=8,rdinit=100", 0);
+	assert_int_equal(e.device.max_qp_rd_atom, 8);
+	assert_int_equal(e.device.max_qp_init_rd_atom, 100);
+	end_close(&e);
+	/* perftest asks as many READs as max_qp_rd_atom says. */
+	for (unsigned i = 0; i < sizeof(sets) / sizeof(*sets); i++) {
+		e = end_open(sets[i], 0);
+		assert_true(e.device.max_qp_init_rd_atom >= e.device.max_qp_rd_atom);
+		end_close(&e);
+	}
 }
 
 /* ---- Order ----------------------------------------------------------------- */

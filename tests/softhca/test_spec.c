@@ -247,7 +247,7 @@ static void test_traits(void **state)
 		{ "srq=0", NULL }, { "srq=7,srqwr=100", NULL }, { "ud=no", NULL }, { "uc=no", NULL },
 		{ "atomics=no", NULL }, { "card=one", NULL }, { "inline=0", NULL }, { "inline=828", NULL },
 		{ "inline=1K", "inline=1024" }, { "maxwr=1,maxsge=1", NULL },
-		{ "qps=5,maxcqe=9", NULL }, { "cqmem=8MiB", "cqmem=8388608" }, { "rdatom=1", NULL },
+		{ "qps=5,maxcqe=9", NULL }, { "cqmem=8MiB", "cqmem=8388608" }, { "rdatom=1", NULL }, { "rdinit=1/128", NULL },
 		{ "link=ib", NULL }, { "link=ib+eth", NULL }, { "link=eth+eth", "link=eth" },
 		{ "link=ib/eth", NULL }, { "link=ib+eth/eth+ib/eth", NULL },
 		{ "lid=0", NULL }, { "lid=100+1", NULL }, { "prefix=1", "prefix=0000000000000001" },
@@ -267,7 +267,7 @@ static void test_traits(void **state)
 	};
 	static const char *const standard[] = {
 		"order=memory", "place=order", "srq=65536,srqwr=32768", "ud=yes,uc=yes,atomics=yes,card=own",
-		"inline=none,maxwr=32768,maxsge=32,qps=65536", "maxcqe=4194304,cqmem=none,rdatom=none",
+		"inline=none,maxwr=32768,maxsge=32,qps=65536", "maxcqe=4194304,cqmem=none,rdatom=none,rdinit=none",
 		"link=model", "lid=1", "prefix=fe80000000000000", "grh=optional", "pkeys=ffff",
 		"gids=ll.v2:ip4.v2", "fatal=none,event=none,reach=none", "order=memory/memory/memory",
 	};
@@ -406,7 +406,7 @@ static void test_refused(void **state)
 		{ "atomics=1", "atomics=1" }, { "inline=65537", "inline=65537" }, { "inline=-1", "inline=-1" },
 		{ "maxwr=0", "maxwr=0" }, { "maxwr=32769", "maxwr=32769" }, { "maxsge=33", "maxsge=33" },
 		{ "qps=0", "qps=0" }, { "maxcqe=4194305", "maxcqe=4194305" }, { "cqmem=4095", "cqmem=4095" },
-		{ "rdatom=0", "rdatom=0" }, { "rdatom=129", "rdatom=129" }, { "link=opa", "link=opa" },
+		{ "rdatom=0", "rdatom=0" }, { "rdatom=129", "rdatom=129" }, { "rdinit=129", "rdinit=129" }, { "link=opa", "link=opa" },
 		{ "link=ib+", "link=ib+" }, { "ports=1,link=ib+eth", "link: more values than ports" },
 		{ "link=ib+ib+eth", "link: more values" }, { "lid=32769", "lid=32769" },
 		{ "prefix=fe80::", "prefix=fe80::" }, { "prefix=12345678901234567", "prefix=1234" },

@@ -293,6 +293,25 @@ static void test_needs(void **state)
 	json_decref(all);
 }
 
+/*
+ * Completion queues of 300 entries, of which 512 are locked: 171 are for lanes of 130 each for certain.  The last
+ * one has 256, that of datagrams 16 KiB.  With 129 requests a large message has half as many at once, and a lane fewer entries.
+ */
+static void test_small_queues(void **state)
+{
+	json_t *all = run("--soft ports=2,maxcqe=300 --ranks 128"), *ring;
+
+	(void)state;
+	ring = json_object_get(json_object_get(all, "needs"), "ring");
+	is_number(ring, "cq_bytes_of_rank", 896 * 520 / 171 * 512 * 64 + 256 * 64 + 16384);
+	is_number(json_object_get(ring, "narrow"), "cq_bytes_of_rank", 896 * 260 / 171 * 512 * 64 + 256 * 64 + 16384);
+	json_decref(all);
+	all = run("--soft ports=1,maxwr=129 --ranks 1 --job 2");
+	ring = json_object_get(json_object_get(all, "needs"), "ring");
+	is_number(ring, "cq_entries", 130 + 2 * 129);
+	json_decref(all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,6 +322,7 @@ int main(void)
 		cmocka_unit_test(test_software_hca),
 		cmocka_unit_test(test_rails_of_a_process),
 		cmocka_unit_test(test_needs),
+		cmocka_unit_test(test_small_queues),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

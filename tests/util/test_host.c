@@ -2,6 +2,7 @@
 #include "cmocka_all.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -77,12 +78,48 @@ static void test_child(void **state)
 	assert_int_equal(said, 1);
 }
 
+/* The child's answer. */
+static bool child_is_first(const char *words)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (!child)
+		_exit(rg_host_first(words, true));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WEXITSTATUS(status);
+}
+
+static void test_first(void **state)
+{
+	char words[200];
+
+	(void)state;
+	snprintf(words, sizeof(words), "test %d", (int)getpid());
+	assert_true(child_is_first(words));
+	/* The child has ended, and its name went with it. */
+	assert_true(rg_host_first(words, false));
+	assert_false(rg_host_first(words, true));
+	assert_false(child_is_first(words));
+	words[0] = 'T';
+	assert_true(child_is_first(words));
+	/* The words that fit count. */
+	memset(words, 'x', sizeof(words));
+	words[sizeof(words) - 1] = 0;
+	snprintf(words, 30, "long %d", (int)getpid());
+	words[strlen(words)] = 'x';
+	assert_true(rg_host_first(words, false));
+	assert_false(rg_host_first(words, true));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_self),
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_child),
+		cmocka_unit_test(test_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

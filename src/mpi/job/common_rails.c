@@ -270,6 +270,14 @@ static void say(void *arg, const char *text)
 	rg_note("%s", text);
 }
 
+static char narrow[320];
+
+void common_rails_tell(void)
+{
+	if (layer.world_rank == 0 && *narrow)
+		say(NULL, narrow);
+}
+
 static int lists_choose(struct lists *l, struct rail_hosts **out)
 {
 	struct rail_hosts *hosts = NULL;
@@ -287,6 +295,7 @@ static int lists_choose(struct lists *l, struct rail_hosts **out)
 	}
 	if (layer.world_rank == 0)
 		rail_hosts_tell(hosts, say, NULL);
+	rail_hosts_narrow_text(hosts, narrow, sizeof(narrow));
 	*out = hosts;
 	return 0;
 }

@@ -11,6 +11,8 @@ struct rail_hosts;
  * why.
  */
 int common_rails(struct rail_hosts **out);
+/* A line of rank 0 about the connections of a job that has begun: one that is refused has another line. */
+void common_rails_tell(void);
 
 #pragma GCC visibility pop
 

@@ -357,8 +357,10 @@ int railmpi_open(void)
 	if (rc) {
 		layer_stop_progress();
 		close_rails();
-	} else if (world_settings.ledger) {
-		ledger_start();
+	} else {
+		common_rails_tell();
+		if (world_settings.ledger)
+			ledger_start();
 	}
 out:
 	free(all);

@@ -218,10 +218,14 @@ static uint64_t entries_of_peers(const struct rail_ctx *ctx, const struct rail_p
 static uint64_t entries_missing(const struct rail_ctx *ctx, const struct rail_plan_peer *peer, int adapter)
 {
 	uint64_t entries = entries_of_peers(ctx, peer, adapter);
+	const uint32_t lane = rail_plan_lane_entries(peer);
 
-	for (int c = 0; c < ctx->cq_count; c++)
+	for (int c = 0; c < ctx->cq_count; c++) {
+		const uint32_t holds = rail_plan_cq_holds(ctx->cq[c]->entries, lane);
+
 		if (ctx->cq[c]->adapter == adapter)
-			entries -= entries < ctx->cq[c]->entries ? entries : ctx->cq[c]->entries;
+			entries -= entries < holds ? entries : holds;
+	}
 	return entries;
 }
 
@@ -252,8 +256,12 @@ static int cq_make(struct rail_ctx *ctx, int adapter, uint32_t entries, struct r
 	int rc;
 
 	if (ctx->cq_count == RAIL_CQ_MAX || entries > most) {
-		rg_error("%s: %u completion queue entries needed, the device has %u",
-			 ibv_get_device_name(a->context->device), entries, most);
+		if (entries > most)
+			rg_error("%s: %u completion queue entries needed, the device has %u",
+				 ibv_get_device_name(a->context->device), entries, most);
+		else
+			rg_error("%s: %d completion queues of up to %u entries are in use: no more (fewer peers, --rails)",
+				 ibv_get_device_name(a->context->device), RAIL_CQ_MAX, most);
 		return -ENOSPC;
 	}
 	cq = malloc(sizeof(*cq));

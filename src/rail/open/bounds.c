@@ -53,18 +53,26 @@ uint64_t rail_bound_pinned(unsigned processes)
 	return share;
 }
 
-/* The device is taken to have all rails that there may be, with SENDs, which take most. */
+/*
+ * The device is taken to have all rails that there may be, with SENDs, which take most.  Without a limit of locked
+ * memory there is nothing to try.
+ */
 uint64_t rail_bound_queues(const struct rail_settings *set, const struct vrb_port *port, unsigned rails,
 			   unsigned ranks)
 {
 	const struct rail_plan_peer peer = {
 		.ranks = ranks, .rails = rails < RAIL_MAX ? rails : RAIL_MAX, .qps = rail_plan_qps(set->qps, true),
 		.eager = set->eager == RAIL_AUTO ? rail_plan_eager(ranks, false) : set->eager,
+		.bulk_depth = rail_plan_depth_fits(rail_plan_bulk_depth(ranks), port->requests, port->cq_entries),
 	};
+	const uint32_t largest = port->cq_entries ? port->cq_entries : UINT32_MAX;
 	const uint64_t entries = (uint64_t)ranks * rail_plan_most(&peer).cq_entries;
-	const uint64_t most = rail_plan_cq_bytes(entries, rail_plan_lane_entries(&peer), UINT64_MAX) +
+	const uint64_t most = rail_plan_cq_bytes(entries, rail_plan_lane_entries(&peer), largest, UINT64_MAX) +
 			      RAIL_PLAN_DATAGRAMS_CQ_BYTES;
+	struct rlimit limit;
 
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return 0;
 	return vrb_cq_lockable(port->device, 2 * most < QUEUES_TRIED ? 2 * most : QUEUES_TRIED);
 }
 
@@ -90,6 +98,20 @@ struct crowd {
 	struct rail_plan_peer peer, narrow;
 };
 
+static const struct choice_port *port_of(const struct crowd *c, unsigned rail)
+{
+	return &c->host->port[c->hosts->choice.end[c->index][rail].port];
+}
+
+static uint32_t depth_of(const struct crowd *c, uint64_t ranks)
+{
+	uint32_t depth = rail_plan_bulk_depth(ranks);
+
+	for (unsigned r = 0; r < c->peer.rails; r++)
+		depth = rail_plan_depth_fits(depth, port_of(c, r)->requests, port_of(c, r)->cq_entries);
+	return depth;
+}
+
 /* ranks: of all hosts, and of those before this one; lag: rail_hosts_lag. */
 static struct crowd crowd_of(const struct rail_hosts *h, unsigned index, unsigned ranks, unsigned before,
 			     bool lag)
@@ -104,16 +126,13 @@ static struct crowd crowd_of(const struct rail_hosts *h, unsigned index, unsigne
 		.eager = c.host->eager == RAIL_AUTO ? rail_plan_eager(ranks, false) : c.host->eager,
 		.qps = rail_plan_qps(c.host->qps, lag),
 	};
+	c.peer.bulk_depth = depth_of(&c, ranks);
 	c.narrow = c.peer;
 	c.narrow.ranks = ranks < RAIL_PLAN_MANY ? RAIL_PLAN_MANY : ranks;
 	c.narrow.eager = c.host->eager == RAIL_AUTO ? rail_plan_eager(RAIL_PLAN_MANY, false) : c.host->eager;
 	c.narrow.qps = rail_plan_qps(c.host->qps, false);
+	c.narrow.bulk_depth = depth_of(&c, c.narrow.ranks);
 	return c;
-}
-
-static const struct choice_port *port_of(const struct crowd *c, unsigned rail)
-{
-	return &c->host->port[c->hosts->choice.end[c->index][rail].port];
 }
 
 static size_t device_length(const char *port)
@@ -158,11 +177,11 @@ static bool pairs_are_few(const struct crowd *c, unsigned rail, char *why, size_
 /* The bytes of a process's completion queues; 0: they do not fit in the bound. */
 static uint64_t queues_bytes(const struct crowd *c, bool narrow, uint64_t bound)
 {
-	uint32_t on[RAIL_MAX];
+	struct rail_plan_adapter adapter[RAIL_MAX];
 
 	for (unsigned r = 0; r < c->peer.rails; r++)
-		on[r] = rails_on(c, r);
-	return rail_plan_queues(narrow ? &c->narrow : &c->peer, &c->node, on, c->peer.rails, narrow, bound);
+		adapter[r] = (struct rail_plan_adapter){ rails_on(c, r), port_of(c, r)->cq_entries };
+	return rail_plan_queues(narrow ? &c->narrow : &c->peer, &c->node, adapter, c->peer.rails, narrow, bound);
 }
 
 static bool queues_are_short(const struct crowd *c, char *why, size_t size)

@@ -17,7 +17,7 @@
 #include "util/err.h"
 #include "verbs/vrb.h"
 
-#define LIST_MAGIC 0x3430737472706772ull	/* "rgprts04" */
+#define LIST_MAGIC 0x3530737472706772ull	/* "rgprts05" */
 
 /* The head of a list on the wire; `count` ports follow. */
 struct list_head {
@@ -84,6 +84,8 @@ static int port_describe(const struct rail_settings *set, const struct vrb_port 
 	out->lag = port->lag;
 	out->lid = port->lid;
 	out->queue_pairs = port->queue_pairs;
+	out->requests = port->requests;
+	out->cq_entries = port->cq_entries;
 	out->link_layer = port->link_layer;
 	out->state = (uint8_t)port->state;
 	out->usable = port->usable;
@@ -244,11 +246,12 @@ int rail_hosts_choose(struct rail_hosts *h)
 
 void rail_hosts_tell(const struct rail_hosts *h, void (*line)(void *arg, const char *text), void *arg)
 {
-	char why[320];
-
 	choice_tell(&h->choice, line, arg);
-	if (rail_hosts_narrow(h, why, sizeof(why)) && *why)
-		line(arg, why);
+}
+
+void rail_hosts_narrow_text(const struct rail_hosts *h, char *text, size_t size)
+{
+	rail_hosts_narrow(h, text, size);
 }
 
 void rail_hosts_close(struct rail_hosts *h)
@@ -285,6 +288,26 @@ static struct choice_port *loss_port(const struct rail_hosts *h, const struct ra
 	return &h->host[loss->from]->port[h->choice.end[loss->from][loss->rail].port];
 }
 
+static bool same_device(const struct choice_port *a, const struct choice_port *b)
+{
+	const size_t length = strcspn(a->name, ":");
+
+	return length == strcspn(b->name, ":") && strncmp(a->name, b->name, length) == 0;
+}
+
+/* A failed adapter takes all its ports along, those that are no rails, too: they are none later. */
+static void port_fails(struct choice_host *host, struct choice_port *port, uint8_t event)
+{
+	for (uint32_t p = 0; p < host->count; p++) {
+		struct choice_port *other = &host->port[p];
+
+		if (other == port || (event != IBV_EVENT_PORT_ERR && same_device(other, port))) {
+			other->failed = event;
+			other->state = IBV_PORT_DOWN;
+		}
+	}
+}
+
 /* Ports that have failed, by what their hosts say.  True: some was not known. */
 static bool ports_fail(struct rail_hosts *h, const struct rail_loss *lost, size_t count)
 {
@@ -292,8 +315,7 @@ static bool ports_fail(struct rail_hosts *h, const struct rail_loss *lost, size_
 
 	for (size_t i = 0; i < count; i++)
 		if (is_of_hosts(h, &lost[i]) && lost[i].from == lost[i].to && !loss_port(h, &lost[i])->failed) {
-			loss_port(h, &lost[i])->failed = (uint8_t)lost[i].rails;
-			loss_port(h, &lost[i])->state = IBV_PORT_DOWN;
+			port_fails(h->host[lost[i].from], loss_port(h, &lost[i]), (uint8_t)lost[i].rails);
 			news = true;
 		}
 	return news;

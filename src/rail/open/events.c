@@ -9,6 +9,7 @@
 #include "rail/peer/peer_failure.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/host.h"
 #include "verbs/vrb.h"
 
 static bool has_events(const struct rail_ctx *ctx, int adapter)
@@ -44,6 +45,20 @@ static bool peer_uses(const struct rail_peer *peer, int rail)
 	return false;
 }
 
+/*
+ * The process that tells of an end is the first one of the host that knows: any may end the job, before another
+ * one looks.  A software fabric's name is the job's.
+ */
+static bool tells_end(const struct rail_ctx *ctx, const char *what)
+{
+	char words[160];
+
+	if (!ctx->cfg.fabric)
+		return speaks(ctx);
+	snprintf(words, sizeof(words), "%s %s %s", ctx->cfg.fabric, what, ctx->host);
+	return rg_host_first(words, speaks(ctx));
+}
+
 /* The reason has been told in a line. */
 static void peers_lose(struct rail_ctx *ctx, int rail, const char *why)
 {
@@ -62,7 +77,7 @@ static void rail_ends(struct rail_ctx *ctx, int r, const char *why)
 	if (rail->ended)
 		return;
 	rail->ended = true;
-	if (speaks(ctx))
+	if (tells_end(ctx, rail->port->name))
 		rg_error("rail %s of %s is lost: %s; " RAIL_ADVICE, rail->port->name, ctx->host, why);
 	peers_lose(ctx, r, why);
 }
@@ -75,7 +90,7 @@ static void adapter_ends(struct rail_ctx *ctx, int adapter, const struct vrb_eve
 
 	ctx->dead_ns[adapter] = now_ns;
 	snprintf(why, sizeof(why), "the adapter has failed (%s)", vrb_event_name(event->type));
-	if (speaks(ctx))
+	if (tells_end(ctx, device))
 		rg_error("all rails of %s on %s are lost: %s; see the kernel's log, or leave it out (--rails)",
 			 device, ctx->host, why);
 	for (int r = 0; r < ctx->rail_count; r++)

@@ -2,7 +2,7 @@
  * events.h - asynchronous events of adapters: rails that end, or go on.
  *
  * Events are read once a second, and before a failed request is told.  A line tells of each, from
- * one process of a host:
+ * one process of a host, which is the first one that knows where a rail ends:
  *
  *  - DEVICE_FATAL, CQ_ERR and SRQ_ERR end all rails of the adapter.
  *  - PORT_ERR: requests are tried again for some seconds, so that a cable may come back; a port that

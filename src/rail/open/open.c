@@ -32,14 +32,9 @@
 #include "rail/message/rndv.h"
 #include "softhca/softhca.h"
 #include "rail/lane/staging.h"
-#include "rail/message/stripe.h"
 #include "rail/message/table.h"
 #include "util/units.h"
 #include "verbs/vrb.h"
-
-enum {
-	BULK_DEPTH_MIN = RAIL_CHUNKS_MAX,	/* a message always fits */
-};
 
 static bool on_softhca(const struct rail_ctx *ctx)
 {
@@ -191,12 +186,6 @@ static bool same_device(const struct rail *a, const struct rail *b)
 	return a->port->device == b->port->device;
 }
 
-/* Queues are as deep as the devices allow, with one request kept for vrb_qp_stop_marked. */
-static bool is_too_deep(const struct ibv_device_attr *device, uint32_t depth)
-{
-	return depth >= (uint32_t)device->max_qp_wr || 2 * (depth + 1) > (uint32_t)device->max_cqe;
-}
-
 static int adapters_open(struct rail_ctx *ctx)
 {
 	for (int r = 0; r < all_rails(ctx); r++) {
@@ -213,8 +202,8 @@ static int adapters_open(struct rail_ctx *ctx)
 		ctx->adapter_count += first == r;
 	}
 	for (int a = 0; a < ctx->adapter_count; a++)
-		while (ctx->bulk_depth > BULK_DEPTH_MIN && is_too_deep(&ctx->adapter[a].attr, ctx->bulk_depth))
-			ctx->bulk_depth /= 2;
+		ctx->bulk_depth = rail_plan_depth_fits(ctx->bulk_depth, (uint32_t)ctx->adapter[a].attr.max_qp_wr,
+						       (uint32_t)ctx->adapter[a].attr.max_cqe);
 	ctx->polled = true;
 	for (int a = 0; a < ctx->adapter_count; a++)
 		ctx->polled &= rail_adapter_polls(&ctx->adapter[a]) && !ctx->adapter[a].withholds;

@@ -47,6 +47,7 @@ struct hca_personality {
 	uint64_t wr_max, sge_max, qps, cqe_max;
 	uint64_t cq_memory;		/* locked bytes of all CQs of a process; HCA_NONE */
 	uint64_t rd_atom;		/* READs and atomics that it answers at once; HCA_NONE: as reads */
+	uint64_t rd_init;		/* the same, that it asks */
 	uint64_t link[HCA_PORTS_MAX];	/* enum hca_link_layer */
 	uint64_t lid[HCA_PORTS_MAX];	/* of address 0; 0: no port has one */
 	uint64_t prefix[HCA_PORTS_MAX];	/* of the InfiniBand subnet */

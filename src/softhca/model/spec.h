@@ -111,6 +111,12 @@ static inline uint64_t hca_rd_atom(const struct hca_spec *s, const struct hca_pe
 	return p->rd_atom == HCA_NONE ? s->reads : p->rd_atom;
 }
 
+/* The same, that it asks. */
+static inline uint64_t hca_rd_init(const struct hca_spec *s, const struct hca_personality *p)
+{
+	return p->rd_init == HCA_NONE ? s->reads : p->rd_init;
+}
+
 /* The personality and the port's index (number - 1) at an address. */
 static inline const struct hca_personality *hca_personality_at(const struct hca_spec *s,
 							       uint32_t address, uint32_t *port)

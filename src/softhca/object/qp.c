@@ -319,7 +319,7 @@ int hca_qp_check_values(const struct hca_qp *qp, const struct ibv_qp_attr *a, in
 	    ((mask & IBV_QP_ACCESS_FLAGS) && (a->qp_access_flags & ~access_all)) ||
 	    ((mask & IBV_QP_PATH_MTU) &&
 	     (a->path_mtu < IBV_MTU_256 || 128ull << a->path_mtu > mtu)) ||
-	    ((mask & IBV_QP_MAX_QP_RD_ATOMIC) && a->max_rd_atomic > s->reads) ||
+	    ((mask & IBV_QP_MAX_QP_RD_ATOMIC) && a->max_rd_atomic > hca_rd_init(s, p)) ||
 	    ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && a->max_dest_rd_atomic > hca_rd_atom(s, p)) ||
 	    ((mask & IBV_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31) ||
 	    ((mask & IBV_QP_RNR_RETRY) && a->rnr_retry > 7) ||

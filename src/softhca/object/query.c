@@ -59,7 +59,7 @@ int hca_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
 	attr->max_pd = INT32_MAX;
 	attr->max_qp_rd_atom = (int)hca_rd_atom(s, p);
 	attr->max_res_rd_atom = attr->max_qp_rd_atom * HCA_QPS_MAX;
-	attr->max_qp_init_rd_atom = (int)s->reads;
+	attr->max_qp_init_rd_atom = (int)hca_rd_init(s, p);
 	attr->atomic_cap = p->no_atomics ? IBV_ATOMIC_NONE : IBV_ATOMIC_HCA;
 	attr->max_srq = (int)p->srqs;
 	attr->max_srq_wr = p->srqs ? (int)p->srq_wr : 0;
