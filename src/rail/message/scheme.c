@@ -394,7 +394,15 @@ void rail_scheme_forget(struct rail_schemes *schemes)
 
 uint32_t rail_scheme_cost(const struct rail_scheme_cell *cell, enum rail_scheme scheme)
 {
-	return cell->given ? cell->given_ns[scheme] : rail_race_typical(cell, scheme);
+	return cell->given ? cell->given_ns[scheme] : rail_race_cost(cell, scheme);
+}
+
+enum rail_scheme rail_scheme_best(const struct rail_scheme_cell *cell, bool *tried)
+{
+	*tried = cell->settled || rail_race_has_all(cell);
+	if (cell->settled)
+		return (enum rail_scheme)cell->scheme;
+	return (enum rail_scheme)(*tried ? rail_race_best(cell) : cell->assumed);
 }
 
 bool rail_scheme_give(struct rail_scheme_cell *cell, enum rail_scheme scheme,

@@ -172,6 +172,8 @@ void rail_scheme_forget(struct rail_schemes *schemes);
 
 /* The cost of a message, nanoseconds; 0: none. */
 uint32_t rail_scheme_cost(const struct rail_scheme_cell *cell, enum rail_scheme scheme);
+/* The choice so far; *tried: each scheme has had messages that were measured. */
+enum rail_scheme rail_scheme_best(const struct rail_scheme_cell *cell, bool *tried);
 /* Settle a cell by costs that were measured before; false: the scheme is not possible there. */
 bool rail_scheme_give(struct rail_scheme_cell *cell, enum rail_scheme scheme,
 		      const uint32_t cost_ns[RAIL_SCHEMES]);
