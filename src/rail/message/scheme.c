@@ -57,6 +57,11 @@ static enum rail_scheme assumed(enum rail_load load, unsigned c)
 	return c < from[load] ? SCHEME_READ : SCHEME_HALVES;
 }
 
+enum rail_scheme rail_scheme_shared(uint64_t bytes, bool crossing, bool to_shared)
+{
+	return crossing || !to_shared ? SCHEME_READ : assumed(LOAD_ALONE, rail_scheme_class(bytes));
+}
+
 void rail_scheme_init(struct rail_schemes *schemes)
 {
 	memset(schemes, 0, sizeof(*schemes));
