@@ -8,8 +8,8 @@
 #include "util/text.h"
 
 static const char *const why[RAIL_LEARNED_WHYS] = {
-	[RAIL_LEARNED_ASSUMED] = "assumed", [RAIL_LEARNED_MEASURED] = "measured",
-	[RAIL_LEARNED_GIVEN] = "given",
+	[RAIL_LEARNED_ASSUMED] = "assumed", [RAIL_LEARNED_RACING] = "racing",
+	[RAIL_LEARNED_MEASURED] = "measured", [RAIL_LEARNED_GIVEN] = "given",
 };
 
 static uint32_t samples_of(const struct rail_learned *cell)

@@ -86,7 +86,7 @@ static bool is_learned(unsigned n, int round)
 	struct rail_learned cell;
 	uint32_t samples = 0;
 
-	if (!railmpi_learned(n, &cell) || cell.why != RAIL_LEARNED_ASSUMED)
+	if (!railmpi_learned(n, &cell) || cell.why >= RAIL_LEARNED_MEASURED)
 		return true;
 	for (unsigned i = 0; i < cell.schemes; i++)
 		samples += cell.scheme[i].samples;
@@ -135,7 +135,7 @@ static void cells_write(FILE *file)
 	fprintf(file, "# For RAILGAUGE_COSTS=FILE: costs within a host, in ns\ncosts 1 %s\n", processor);
 	printf("# Costs within this host, in ns, and the chosen schemes\n");
 	for (unsigned n = 0; railmpi_learned(n, &cell); n++) {
-		if (cell.why == RAIL_LEARNED_ASSUMED)
+		if (cell.why < RAIL_LEARNED_MEASURED)
 			continue;
 		railmpi_learned_text(&cell, text, sizeof(text));
 		fprintf(file, "cell %s\n", text);

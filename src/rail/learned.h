@@ -23,6 +23,7 @@ enum rail_place {
 /* Why a cell has its scheme. */
 enum rail_learned_why {
 	RAIL_LEARNED_ASSUMED,		/* messages were too few so far */
+	RAIL_LEARNED_RACING,		/* the best so far; others still have turns */
 	RAIL_LEARNED_MEASURED,		/* for good */
 	RAIL_LEARNED_GIVEN,		/* by --costs */
 	RAIL_LEARNED_WHYS,

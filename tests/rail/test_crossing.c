@@ -446,6 +446,52 @@ static void streams(void **state)
 		}
 }
 
+/*
+ * A row of a benchmark that ends after 60 ms has a few windows of large messages: each scheme has one, and
+ * the next ones go by the best.
+ */
+static void few_windows(void **state)
+{
+	(void)state;
+	for (int m = 0; m < MACHINES; m++)
+		for (uint64_t bytes = 256 * KIB; bytes <= 4 * MIB; bytes *= 2) {
+			double took, ns[RAIL_SCHEMES];
+			enum rail_scheme best;
+			struct world *w;
+			bool tried;
+
+			costs(&machines[m], bytes, 64, ns);
+			w = world_make(&machines[m], bytes, 1, 0);
+			for (int n = 0; n < 3; n++)
+				window(w, 64, true);
+			best = rail_scheme_best(cell_of(w, 0, LOAD_CROSSING), &tried);
+			assert_true(tried && ns[best] <= 1.03 * least(ns));
+			took = (window(w, 64, true) + window(w, 64, true)) / 128;
+			if (took > 1.03 * least(ns))
+				fail_msg("%s, %llu KiB: the fourth and fifth window take %.3f of the best",
+					 w->machine->name, (unsigned long long)bytes >> 10, took / least(ns));
+		}
+}
+
+/* A hundred exchanges of one message each way cost little more than by the best scheme. */
+static void few_exchanges(void **state)
+{
+	(void)state;
+	for (int m = 0; m < MACHINES; m++)
+		for (uint64_t bytes = 256 * KIB; bytes <= 4 * MIB; bytes *= 2) {
+			double took = 0, ns[RAIL_SCHEMES];
+			struct world *w;
+
+			costs(&machines[m], bytes, 1, ns);
+			w = world_make(&machines[m], bytes, 1, 0);
+			for (int n = 0; n < 100; n++)
+				took += window(w, 1, true) / 100;
+			if (took > 1.1 * least(ns))
+				fail_msg("%s, %llu KiB: a hundred exchanges take %.3f of the best",
+					 w->machine->name, (unsigned long long)bytes >> 10, took / least(ns));
+		}
+}
+
 /* At the end that obeys: messages of a cell, four at a time, and then some that cross. */
 static void obeyed_between(void **state)
 {
@@ -482,6 +528,8 @@ int main(void)
 		cmocka_unit_test(crossing_after_one_way),
 		cmocka_unit_test(one_way),
 		cmocka_unit_test(streams),
+		cmocka_unit_test(few_windows),
+		cmocka_unit_test(few_exchanges),
 		cmocka_unit_test(obeyed_between),
 	};
 

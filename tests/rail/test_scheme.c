@@ -322,6 +322,16 @@ static void shared_core(void **state)
 	assert_int_equal(cell->scheme, SCHEME_READ);
 }
 
+/* Memory that both ends map is read without the kernel; both ends copy only where both map the target. */
+static void shared_memory(void **state)
+{
+	(void)state;
+	assert_int_equal(rail_scheme_shared(MIB, true, true), SCHEME_READ);
+	assert_int_equal(rail_scheme_shared(MIB, false, false), SCHEME_READ);
+	assert_int_equal(rail_scheme_shared(MIB, false, true), SCHEME_HALVES);
+	assert_int_equal(rail_scheme_shared(16 * KIB, false, true), SCHEME_READ);
+}
+
 /* Costs that a file gives settle a cell; a scheme that a cell has not is refused. */
 static void given(void **state)
 {
@@ -417,6 +427,7 @@ int main(void)
 		cmocka_unit_test(learning_is_cheap),
 		cmocka_unit_test(several_pairs),
 		cmocka_unit_test(shared_core),
+		cmocka_unit_test(shared_memory),
 		cmocka_unit_test(given),
 		cmocka_unit_test(virtual_clock),
 		cmocka_unit_test(windows_tell_nothing_of_messages_alone),

@@ -16,6 +16,7 @@
 
 static const char *const why[RAIL_LEARNED_WHYS] = {
 	[RAIL_LEARNED_ASSUMED] = "assumed so far",
+	[RAIL_LEARNED_RACING] = "best so far",
 	[RAIL_LEARNED_MEASURED] = "measured",
 	[RAIL_LEARNED_GIVEN] = "given by --costs",
 };

@@ -55,7 +55,8 @@ struct rail_rts_wire {
 	};
 	uint8_t parts;			/* the sender's memory is in parts */
 	uint8_t crossing;		/* with RNDV_CHOICE: the scheme of messages that cross (scheme.h) */
-	uint8_t pad[2];
+	uint8_t shared;			/* the sender's memory is RAIL_MEM_ARENA */
+	uint8_t pad;
 };
 
 _Static_assert(sizeof(struct rail_rts_wire) == RAIL_SLOT_PAYLOAD, "an RTS fits a slot");

@@ -197,6 +197,7 @@ static int rts_post(struct rail_tx *tx, struct op *op)
 		.lane = op->lane,
 		.parts = op->parts && op->parts->memory,
 		.crossing = (uint8_t)rndv_told(op),
+		.shared = op->buf.kind == RAIL_MEM_ARENA,
 	};
 	int rc;
 

@@ -61,7 +61,7 @@ static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *r
 	       (rts->rndv_flags & (RNDV_RING | RNDV_TURNS)) != (RNDV_RING | RNDV_TURNS) &&
 	       rts->crossing < RAIL_SCHEMES && (!rts->crossing || rts->rndv_flags & RNDV_CHOICE) &&
 	       !(control && (read || policy->not_control)) &&
-	       !(read && rts->parts) && rts->parts <= 1 &&
+	       !(read && rts->parts) && rts->parts <= 1 && rts->shared <= 1 &&
 	       (!read || keyed || rx->keys.handle == rts->handle);
 }
 
@@ -99,6 +99,7 @@ void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, cons
 		.rndv_flags = rts->rndv_flags & (uint8_t)~RNDV_KEYED,
 		.parts = rts->parts,
 		.crossing = rts->crossing,
+		.shared = rts->shared,
 	};
 	memcpy(kept->weight, rts->weight, sizeof(kept->weight));
 	if (rts->rndv_flags & RNDV_KEYED) {
@@ -297,11 +298,21 @@ static enum rail_scheme one_way_scheme(struct op *op, const struct rail_rts *rts
 	return scheme;
 }
 
+/* An offer from memory that this end has mapped: it comes between those of a cell. */
+static enum rail_scheme shared_scheme(const struct op *op)
+{
+	struct rail_schemes *schemes = &op->peer->ctx->schemes;
+
+	if (unlikely(schemes->last))
+		rail_scheme_obey(schemes, rg_now_ns());
+	return rail_scheme_shared(op->bytes, op->peer->offers, op->buf.kind == RAIL_MEM_ARENA);
+}
+
 /* An offer that leaves the choice to this end. */
 static void take_choice(struct op *op, const struct rail_rts *rts)
 {
-	const enum rail_scheme scheme = op->peer->offers ? crossing_scheme(op, rts) :
-						one_way_scheme(op, rts);
+	const enum rail_scheme scheme = rts->shared ? shared_scheme(op) :
+					op->peer->offers ? crossing_scheme(op, rts) : one_way_scheme(op, rts);
 
 	if (scheme == SCHEME_TURNS)
 		take_turn(op);

@@ -15,7 +15,7 @@ static const struct rail_race_plan plan[RAIL_LOADS] = {
 			 .samples = 12, .most = SCHEME_SAMPLES },
 	[LOAD_QUEUED] = { .glance = 2, .batch = 64, .least = 8, .first_pass = 2, .pass = 2, .visit = 1,
 			  .samples = 6, .most = 16 },
-	[LOAD_CROSSING] = { .batch = 16, .visit = 1, .samples = 6, .most = 16 },
+	[LOAD_CROSSING] = { .glance = 2, .batch = 16, .visit = 1, .samples = 6, .most = 16 },
 };
 
 /*
@@ -23,9 +23,11 @@ static const struct rail_race_plan plan[RAIL_LOADS] = {
  * all offers of a window before the other end's parts of them land, so whole windows are
  * measured, as many as make a batch, without the pauses.  Where no pause is seen for so many
  * messages, they are a stream, and batches begin and end anywhere, but for the first ones of a visit,
- * among which the other scheme's parts end.  The first window of all meets fresh pages.
+ * among which the other scheme's parts end.  The first messages of all meet fresh pages: they are passed
+ * over, but a long window that begins with them shows at most how much the assumed scheme costs, which
+ * is enough to go on to the others.
  */
-enum { FRESH_MESSAGES = 16, STREAM_FROM = 128, STREAM_BATCH = 64 };
+enum { FRESH_MESSAGES = 2, STREAM_FROM = 128, STREAM_BATCH = 64 };
 
 /* The first batches of a scheme whose messages queue. */
 enum { GLANCES = 2, FIRST_VISITS = 3 };
@@ -53,6 +55,11 @@ static enum rail_scheme assumed(enum rail_load load, unsigned c)
 	static const unsigned from[RAIL_LOADS] = { HALVES_FROM, QUEUED_HALVES_FROM, CROSSING_HALVES_FROM };
 
 	return c < from[load] ? SCHEME_READ : SCHEME_HALVES;
+}
+
+enum rail_scheme rail_scheme_shared(uint64_t bytes, bool crossing, bool to_shared)
+{
+	return crossing || !to_shared ? SCHEME_READ : assumed(LOAD_ALONE, rail_scheme_class(bytes));
 }
 
 void rail_scheme_init(struct rail_schemes *schemes)
@@ -104,10 +111,10 @@ static unsigned batch_messages(const struct rail_scheme_cell *cell, const struct
 }
 
 /* A message of the present scheme costs so much. */
-static void batch_cost(struct rail_scheme_cell *cell, const struct rail_race_plan *p, uint64_t ns)
+static void batch_cost(struct rail_scheme_cell *cell, const struct rail_race_plan *p, bool glance,
+		       uint64_t ns)
 {
 	const uint8_t s = cell->scheme;
-	const bool glance = is_glance(cell, p);
 
 	cell->fresh = false;
 	if (glance)
@@ -125,23 +132,42 @@ static void batch_end(struct rail_scheme_cell *cell, const struct rail_race_plan
 	const uint64_t ns = (end_ns - cell->begun_ns) / cell->done;
 
 	cell->begun_ns = 0;
-	batch_cost(cell, p, ns);
+	batch_cost(cell, p, is_glance(cell, p), ns);
 }
 
 /* The window or the part of a stream ends. */
 static void crossing_end(struct rail_scheme_cell *cell, uint64_t end_ns)
 {
 	const struct rail_race_plan *p = &plan[LOAD_CROSSING];
+	const bool fresh = cell->fresh && cell->messages[cell->assumed] - cell->taken < FRESH_MESSAGES;
+	bool glance;
 
+	if (fresh && cell->taken < p->batch) {
+		cell->begun_ns = 0;
+		return;
+	}
 	cell->counted_ns += end_ns - cell->begun_ns;
 	cell->counted += cell->taken;
 	cell->begun_ns = 0;
-	if (cell->counted < p->batch)
+	glance = fresh || (is_glance(cell, p) && cell->counted < p->batch);
+	if (cell->counted < (glance ? p->glance : p->batch))
 		return;
 	end_ns = cell->counted_ns / cell->counted;
 	cell->counted = 0;
 	cell->counted_ns = 0;
-	batch_cost(cell, p, end_ns);
+	batch_cost(cell, p, glance, end_ns);
+	if (fresh)
+		rail_race_visit_end(cell, p);
+}
+
+/*
+ * All messages of a window have ended, those of either direction: the first offers of the next one tell
+ * what follows from it.
+ */
+static void crossing_complete(const struct rail_schemes *schemes, struct rail_scheme_cell *cell)
+{
+	if (!schemes->window && cell->begun_ns && cell->windows && !cell->under_way)
+		crossing_end(cell, cell->ended_ns);
 }
 
 /* A pause, or messages of another cell: parts of messages that are still to come make a window unknown. */
@@ -304,8 +330,7 @@ bool rail_scheme_take_crossing(struct rail_schemes *schemes, struct rail_scheme_
 		cell->counted = 0;
 		return false;
 	}
-	if (cell->resting || (!cell->begun_ns && cell->messages[cell->assumed] <= FRESH_MESSAGES) ||
-	    !crossing_batch(cell, first && !cell->under_way, now_ns))
+	if (cell->resting || !crossing_batch(cell, first && !cell->under_way, now_ns))
 		return false;
 	cell->taken++;
 	cell->under_way++;
@@ -327,9 +352,13 @@ enum rail_scheme rail_crossing_offer(const struct rail_schemes *schemes,
 
 void rail_crossing_sent(struct rail_schemes *schemes, uint32_t offers, uint64_t now_ns)
 {
-	schemes->window->ended_ns = now_ns;
-	if (!offers)
-		schemes->window = NULL;
+	struct rail_scheme_cell *cell = schemes->window;
+
+	cell->ended_ns = now_ns;
+	if (offers)
+		return;
+	schemes->window = NULL;
+	crossing_complete(schemes, cell);
 }
 
 void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint8_t batch,
@@ -345,6 +374,8 @@ void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cel
 		return;
 	cell->done++;
 	cell->ended_ns = now_ns;
+	if (load_of(schemes, cell) == LOAD_CROSSING)
+		crossing_complete(schemes, cell);
 	if (cell->settled || !cell->took_ns || load_of(schemes, cell) != LOAD_ALONE)
 		return;
 	cell->alone_ns = now_ns - cell->took_ns;
@@ -368,7 +399,15 @@ void rail_scheme_forget(struct rail_schemes *schemes)
 
 uint32_t rail_scheme_cost(const struct rail_scheme_cell *cell, enum rail_scheme scheme)
 {
-	return cell->given ? cell->given_ns[scheme] : rail_race_typical(cell, scheme);
+	return cell->given ? cell->given_ns[scheme] : rail_race_cost(cell, scheme);
+}
+
+enum rail_scheme rail_scheme_best(const struct rail_scheme_cell *cell, bool *tried)
+{
+	*tried = cell->settled || rail_race_has_all(cell);
+	if (cell->settled)
+		return (enum rail_scheme)cell->scheme;
+	return (enum rail_scheme)(*tried ? rail_race_best(cell) : cell->assumed);
 }
 
 bool rail_scheme_give(struct rail_scheme_cell *cell, enum rail_scheme scheme,

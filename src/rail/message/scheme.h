@@ -167,11 +167,19 @@ static inline bool rail_crossing_is_even(const struct rail_crossing *crossing, u
 {
 	return crossing->class == rail_scheme_class(bytes);
 }
+/*
+ * The scheme of a message from memory that both ends map, to such memory or another one; the other
+ * end copies as well if messages cross.  It is not measured: a copy without the kernel costs a third
+ * of one by it, and its samples would decide wrongly for other memory.
+ */
+enum rail_scheme rail_scheme_shared(uint64_t bytes, bool crossing, bool to_shared);
 /* Messages under way are lost: they are not measured. */
 void rail_scheme_forget(struct rail_schemes *schemes);
 
 /* The cost of a message, nanoseconds; 0: none. */
 uint32_t rail_scheme_cost(const struct rail_scheme_cell *cell, enum rail_scheme scheme);
+/* The choice so far; *tried: each scheme has had messages that were measured. */
+enum rail_scheme rail_scheme_best(const struct rail_scheme_cell *cell, bool *tried);
 /* Settle a cell by costs that were measured before; false: the scheme is not possible there. */
 bool rail_scheme_give(struct rail_scheme_cell *cell, enum rail_scheme scheme,
 		      const uint32_t cost_ns[RAIL_SCHEMES]);

@@ -18,13 +18,15 @@ static void scheme_get(const struct rail_ctx *ctx, const struct rail_cell_at *at
 {
 	const struct rail_scheme_cell *cell =
 		&ctx->schemes.cell[rail_load_at(at->place, at->load)][at->class];
+	bool tried;
+	const int best = (int)rail_scheme_best(cell, &tried);
 
-	out->why = cell->given ? RAIL_LEARNED_GIVEN :
-		   cell->settled ? RAIL_LEARNED_MEASURED : RAIL_LEARNED_ASSUMED;
+	out->why = cell->given ? RAIL_LEARNED_GIVEN : cell->settled ? RAIL_LEARNED_MEASURED :
+		   tried ? RAIL_LEARNED_RACING : RAIL_LEARNED_ASSUMED;
 	for (int s = 0; s < RAIL_SCHEMES; s++) {
 		if (!(cell->possible >> s & 1))
 			continue;
-		if (s == (cell->settled ? cell->scheme : cell->assumed))
+		if (s == best)
 			out->chosen = out->schemes;
 		snprintf(out->scheme[out->schemes].name, sizeof(out->scheme[0].name), "%s", names[s]);
 		out->scheme[out->schemes].cost_ns = rail_scheme_cost(cell, s);

@@ -41,7 +41,7 @@ static uint32_t quartile(const struct rail_scheme_cell *cell, int scheme, unsign
  * A mean of many varies less than any one; most disturbances add time, so it leaves more above out.  The
  * cost by few samples is their lower median.
  */
-uint32_t rail_race_typical(const struct rail_scheme_cell *cell, int scheme)
+static uint32_t typical(const struct rail_scheme_cell *cell, int scheme)
 {
 	const unsigned n = cell->samples[scheme], first = n / 8, end = n * 5 / 8;
 	uint64_t sum = 0;
@@ -84,24 +84,24 @@ void rail_race_glance(struct rail_scheme_cell *cell, uint64_t ns)
 		*glance = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
-/* The cost as far as it is known; 0: it is not.  A few samples may all be disturbed. */
-static uint32_t known_cost(const struct rail_scheme_cell *cell, int scheme)
+/* A few samples may all be disturbed. */
+uint32_t rail_race_cost(const struct rail_scheme_cell *cell, int scheme)
 {
-	const uint32_t ns = rail_race_typical(cell, scheme), glance = cell->glance_ns[scheme];
+	const uint32_t ns = typical(cell, scheme), glance = cell->glance_ns[scheme];
 
 	return cell->samples[scheme] && (cell->samples[scheme] >= FEW_SAMPLES || !glance || ns < glance) ?
 		ns : glance;
 }
 
 /* The quickest scheme so far, the assumed one in doubt. */
-static int leader(const struct rail_scheme_cell *cell)
+int rail_race_best(const struct rail_scheme_cell *cell)
 {
 	int best = is_racing(cell, cell->assumed) ? cell->assumed : -1;
 
 	for_each_racing(s, cell) {
-		uint32_t cost = known_cost(cell, s);
+		uint32_t cost = rail_race_cost(cell, s);
 
-		if (best < 0 || (cost && cost < known_cost(cell, best)))
+		if (best < 0 || (cost && cost < rail_race_cost(cell, best)))
 			best = s;
 	}
 	return best;
@@ -119,23 +119,23 @@ static uint64_t extra_ns(uint64_t ns, uint64_t least)
 
 void rail_race_message(struct rail_scheme_cell *cell, uint64_t ns)
 {
-	const int best = leader(cell);
+	const int best = rail_race_best(cell);
 
 	cell->messages[cell->scheme]++;
 	cell->visit_messages++;
 	cell->visit_ns += ns;
 	if (best != cell->scheme)
-		cell->visit_extra_ns += extra_ns(ns, known_cost(cell, best));
+		cell->visit_extra_ns += extra_ns(ns, rail_race_cost(cell, best));
 }
 
 /* The time that these schemes have taken beyond the best one, by what is known of their costs. */
 static uint64_t debt(const struct rail_scheme_cell *cell, unsigned schemes)
 {
-	const uint64_t least = known_cost(cell, leader(cell));
+	const uint64_t least = rail_race_cost(cell, rail_race_best(cell));
 	uint64_t sum = 0;
 
 	for (int s = 0; s < RAIL_SCHEMES; s++)
-		sum += (schemes >> s & 1) * cell->messages[s] * extra_ns(known_cost(cell, s), least);
+		sum += (schemes >> s & 1) * cell->messages[s] * extra_ns(rail_race_cost(cell, s), least);
 	return sum;
 }
 
@@ -147,23 +147,23 @@ bool rail_race_may_visit(const struct rail_scheme_cell *cell)
 		messages += cell->messages[s];
 	if (messages < DEBT_MESSAGES)
 		messages = DEBT_MESSAGES;
-	return debt(cell, cell->possible) * 100 <= DEBT_PERCENT * messages * known_cost(cell, leader(cell));
+	return debt(cell, cell->possible) * 100 <= DEBT_PERCENT * messages * rail_race_cost(cell, rail_race_best(cell));
 }
 
 bool rail_race_is_dear(const struct rail_scheme_cell *cell)
 {
 	return cell->visit_messages > 1 &&
-	       cell->visit_extra_ns > VISIT_EXTRA * (uint64_t)known_cost(cell, leader(cell));
+	       cell->visit_extra_ns > VISIT_EXTRA * (uint64_t)rail_race_cost(cell, rail_race_best(cell));
 }
 
 /* ---- The decision -------------------------------------------------------- */
 
 static void settle(struct rail_scheme_cell *cell)
 {
-	const int best = leader(cell);
-	const uint64_t least = known_cost(cell, best);
+	const int best = rail_race_best(cell);
+	const uint64_t least = rail_race_cost(cell, best);
 	const bool stays = is_racing(cell, cell->assumed) &&
-			   known_cost(cell, cell->assumed) <= least + least / SCHEME_MARGIN;
+			   rail_race_cost(cell, cell->assumed) <= least + least / SCHEME_MARGIN;
 
 	cell->scheme = stays ? cell->assumed : (uint8_t)best;
 	cell->settled = true;
@@ -177,8 +177,8 @@ static void drop_slow(struct rail_scheme_cell *cell, unsigned samples)
 	if (samples < DROP_FEW)
 		return;
 	for_each_racing(s, cell)
-		if (rail_race_typical(cell, s) < best)
-			best = rail_race_typical(cell, s);
+		if (typical(cell, s) < best)
+			best = typical(cell, s);
 	for_each_racing(s, cell)
 		if ((uint64_t)best_sample(cell, s) * 100 > best * percent)
 			cell->racing &= (uint8_t)~(1u << s);
@@ -196,7 +196,7 @@ static bool is_alone(const struct rail_scheme_cell *cell)
  */
 static bool is_beyond_noise(const struct rail_scheme_cell *cell, int fast, int slow)
 {
-	const uint64_t gap = rail_race_typical(cell, slow) - rail_race_typical(cell, fast);
+	const uint64_t gap = typical(cell, slow) - typical(cell, fast);
 	const uint64_t spread = quartile(cell, fast, 3) - quartile(cell, fast, 1) +
 				quartile(cell, slow, 3) - quartile(cell, slow, 1);
 	const unsigned n = cell->samples[fast] < cell->samples[slow] ? cell->samples[fast] :
@@ -207,7 +207,7 @@ static bool is_beyond_noise(const struct rail_scheme_cell *cell, int fast, int s
 
 static bool is_clear(const struct rail_scheme_cell *cell)
 {
-	const int best = leader(cell);
+	const int best = rail_race_best(cell);
 
 	for_each_racing(s, cell)
 		if (s != best && !is_beyond_noise(cell, best, s))
@@ -231,10 +231,18 @@ static unsigned seen(const struct rail_scheme_cell *cell, int scheme)
 	return cell->samples[scheme] + cell->glances[scheme];
 }
 
+bool rail_race_has_all(const struct rail_scheme_cell *cell)
+{
+	for_each_racing(s, cell)
+		if (!seen(cell, s))
+			return false;
+	return true;
+}
+
 /* The racing scheme with the fewest samples, the quickest first. */
 static int next_scheme(const struct rail_scheme_cell *cell)
 {
-	int next = leader(cell);
+	int next = rail_race_best(cell);
 
 	for_each_racing(s, cell)
 		if (seen(cell, s) < seen(cell, next))
@@ -244,7 +252,7 @@ static int next_scheme(const struct rail_scheme_cell *cell)
 
 void rail_race_visit(struct rail_scheme_cell *cell)
 {
-	const int best = leader(cell), next = next_scheme(cell);
+	const int best = rail_race_best(cell), next = next_scheme(cell);
 
 	cell->resting = next != best && seen(cell, next) && !rail_race_may_visit(cell);
 	cell->scheme = (uint8_t)(cell->resting ? best : next);

@@ -16,8 +16,11 @@ struct rail_race_plan {
 	uint8_t samples, most;		/* per scheme, for a clear decision; for any */
 };
 
-/* The cost of a message by its samples, nanoseconds; 0: none. */
-uint32_t rail_race_typical(const struct rail_scheme_cell *cell, int scheme);
+/* The cost of a message as far as it is known, by samples or glances, nanoseconds; 0: it is not. */
+uint32_t rail_race_cost(const struct rail_scheme_cell *cell, int scheme);
+/* The quickest scheme so far; has each one been tried? */
+int rail_race_best(const struct rail_scheme_cell *cell);
+bool rail_race_has_all(const struct rail_scheme_cell *cell);
 /* Add a sample of the present scheme; a short one. */
 void rail_race_sample(struct rail_scheme_cell *cell, uint64_t ns);
 void rail_race_glance(struct rail_scheme_cell *cell, uint64_t ns);
