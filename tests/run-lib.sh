@@ -129,7 +129,7 @@ launcher_alone() {
 }
 launcher_watch() {
 	alone=0
-	while sleep 1; do
+	while sleep 1 && kill -0 $$; do
 		launcher_told && launcher_alone && alone=$((alone + 1)) || alone=0
 		[ "$alone" -lt "$patience" ] || kill -9 $launchers
 	done
