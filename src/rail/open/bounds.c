@@ -7,7 +7,6 @@
 
 #include <linux/capability.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -135,21 +134,13 @@ static struct crowd crowd_of(const struct rail_hosts *h, unsigned index, unsigne
 	return c;
 }
 
-static size_t device_length(const char *port)
-{
-	return strcspn(port, ":");
-}
-
 /* The rails on the adapter of this one, as bits; 0: one before it is, too. */
 static uint32_t rails_on(const struct crowd *c, unsigned rail)
 {
-	const char *name = port_of(c, rail)->name;
 	uint32_t on = 0;
 
 	for (unsigned r = 0; r < c->peer.rails; r++)
-		if (device_length(port_of(c, r)->name) == device_length(name) &&
-		    !strncmp(port_of(c, r)->name, name, device_length(name)))
-			on |= UINT32_C(1) << r;
+		on |= (uint32_t)choice_same_device(port_of(c, r), port_of(c, rail)) << r;
 	return on & ((UINT32_C(1) << rail) - 1) ? 0 : on;
 }
 
@@ -167,7 +158,7 @@ static bool pairs_are_few(const struct crowd *c, unsigned rail, char *why, size_
 	if (why && !*why && narrow <= port->queue_pairs)
 		snprintf(why, size, "%.*s of %s has %u queue pairs; %u rank%s there, each connected with %u "
 			 "peer%s%s, take%s %llu: " RAIL_NARROW " %llu",
-			 (int)device_length(port->name), port->name, c->host->name, port->queue_pairs,
+			 (int)choice_device_length(port), port->name, c->host->name, port->queue_pairs,
 			 processes, processes == 1 ? "" : "s", others, others == 1 ? "" : "s",
 			 c->itself ? " and itself" : "", processes == 1 ? "s" : "", (unsigned long long)all,
 			 (unsigned long long)narrow);

@@ -288,20 +288,13 @@ static struct choice_port *loss_port(const struct rail_hosts *h, const struct ra
 	return &h->host[loss->from]->port[h->choice.end[loss->from][loss->rail].port];
 }
 
-static bool same_device(const struct choice_port *a, const struct choice_port *b)
-{
-	const size_t length = strcspn(a->name, ":");
-
-	return length == strcspn(b->name, ":") && strncmp(a->name, b->name, length) == 0;
-}
-
 /* A failed adapter takes all its ports along, those that are no rails, too: they are none later. */
 static void port_fails(struct choice_host *host, struct choice_port *port, uint8_t event)
 {
 	for (uint32_t p = 0; p < host->count; p++) {
 		struct choice_port *other = &host->port[p];
 
-		if (other == port || (event != IBV_EVENT_PORT_ERR && same_device(other, port))) {
+		if (other == port || (event != IBV_EVENT_PORT_ERR && choice_same_device(other, port))) {
 			other->failed = event;
 			other->state = IBV_PORT_DOWN;
 		}

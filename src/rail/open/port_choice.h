@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "rail/rail.h"
 #include "verbs/vrb.h"
@@ -61,6 +62,20 @@ struct choice_host {
 	uint32_t count;
 	struct choice_port port[CHOICE_PORTS];	/* in PCI order, or that of the names */
 };
+
+/* The length of the device's name in "DEVICE:PORT". */
+static inline size_t choice_device_length(const struct choice_port *port)
+{
+	return strcspn(port->name, ":");
+}
+
+/* Are they ports of one device of a host? */
+static inline bool choice_same_device(const struct choice_port *a, const struct choice_port *b)
+{
+	const size_t length = choice_device_length(a);
+
+	return length == choice_device_length(b) && strncmp(a->name, b->name, length) == 0;
+}
 
 /* Datagrams are lost between a port of host `a` and `ports`, as bits, of host `b`. */
 struct choice_loss {
