@@ -44,7 +44,7 @@ uint32_t rail_plan_bulk_depth(uint64_t ranks)
 	return depth;
 }
 
-/* One request is kept for vrb_qp_stop_marked. */
+/* A queue pair keeps one of its requests for a marker (vrb_qp_stop_marked), so requests exceed the depth. */
 uint32_t rail_plan_depth_fits(uint32_t depth, uint32_t requests, uint32_t cq_entries)
 {
 	while (depth > RAIL_CHUNKS_MAX && ((requests && depth >= requests) ||

@@ -293,7 +293,7 @@ static bool is_narrow(unsigned hosts, char *why, size_t size)
 	return rail_hosts_narrow(&all, why, size);
 }
 
-/* What a host says of a rail's port is true of all ports of an adapter that has failed, of which one is a rail. */
+/* A host that tells of a failed port of an adapter loses that port; one of a failed adapter, all its ports. */
 static void test_failed(void **state)
 {
 	struct choice_host *of[HOSTS] = { &host[0], &host[1] };
@@ -388,7 +388,10 @@ static void test_narrow(void **state)
 	host[0].cq_bytes = 32768;
 	assert_true(is_narrow(3, why, sizeof(why)));
 	assert_string_equal(why, "");
-	/* Of queues of 1023 entries lanes have 510 for certain: 13 for 8 peers, narrow one and one of 511. */
+	/*
+	 * A queue of 1023 entries holds 510 of lanes for certain: 8 peers need 13 queues.  Narrow peers
+	 * need one such queue and one of 511.
+	 */
 	host[0].cq_bytes = 2 * 8192 * 64 + 16384;
 	host[0].port[1].cq_entries = 1023;
 	assert_true(is_narrow(3, why, sizeof(why)));

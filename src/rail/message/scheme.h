@@ -169,8 +169,8 @@ static inline bool rail_crossing_is_even(const struct rail_crossing *crossing, u
 }
 /*
  * The scheme of a message from memory that both ends map, to such memory or another one; the other
- * end copies as well if messages cross.  It is not measured: a copy without the kernel costs a third
- * of one by it, and its samples would decide wrongly for other memory.
+ * end copies as well if messages cross.  It is not measured: a copy without the kernel costs less
+ * than one by it, and its samples would decide wrongly for other memory.
  */
 enum rail_scheme rail_scheme_shared(uint64_t bytes, bool crossing, bool to_shared);
 /* Messages under way are lost: they are not measured. */

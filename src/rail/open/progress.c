@@ -27,8 +27,8 @@ enum {
 	 * is small: where processes outnumber cores and yield, a call takes a time slice.
 	 */
 	TICKS_SLOW = 64,
-	TICKS_CONNECT = 8,		/* calls between polls for datagrams, while some may come */
-	TICKS_WATCH = 8,		/* calls between looks at senders that owe data */
+	/* Calls between polls for datagrams, while some may come, and looks at senders that owe data. */
+	TICKS_CONNECT = 8,
 	TICKS_IDLE = 1024,		/* calls without any event, after which latency is no concern */
 };
 
@@ -95,7 +95,7 @@ static __attribute__((noinline)) void progress_rare(struct rail_ctx *ctx)
 		progress_probes(ctx);
 	else if (ctx->unlinked && ctx->tick % TICKS_CONNECT == 0)
 		rail_on_demand_poll(ctx);
-	if (unlikely(ctx->watched) && ctx->tick % TICKS_WATCH == 0)
+	if (unlikely(ctx->watched) && ctx->tick % TICKS_CONNECT == 0)
 		rail_late_look_all(ctx);
 	if (ctx->working)
 		progress_peers(ctx);
