@@ -42,10 +42,10 @@ start() {
 	row "$1" rg_latency
 }
 if drawn 2 "start"; then
-	start ports=2,fatal=1/soft0:1@1ms
+	start ports=2,fatal=1/soft0:1@1us
 	expect "start, fatal: ends" refuses "soft0:1 of host1 is \(a port whose adapter has failed\|DOWN\) since the job began\|soft0 on host1 are lost: the adapter has failed (DEVICE_FATAL)\|was ACTIVE when the job began"
 	expect "start, fatal: one line" [ "$(ours rg_latency)" -eq 1 ]
-	start hcas=2,ports=1,fatal=1/soft1:1@1ms
+	start hcas=2,ports=1,fatal=1/soft1:1@1us
 	expect "start, fatal, another adapter: passes" passes
 	expect "... a line" grep -q "soft1:1 of host0 is left out: soft1:1 of host1 is \(a port whose adapter has failed\|DOWN\) since the job began" "$err"
 	expect "... and no other" [ "$(ours rg_latency)" -eq 1 ]
@@ -53,7 +53,7 @@ if drawn 2 "start"; then
 	start link=ib,hcas=3,ports=1,reach=0/soft0:1-1/soft0:1,fatal=1/soft2:1@800ms
 	expect "start, fatal, after another loss: passes" passes
 	expect "... a line" grep -q "soft2:1 of host1 is .*a port whose adapter has failed since the job began (DEVICE_FATAL; see" "$err"
-	start ports=2,down=1/soft0:2@1ms
+	start ports=2,down=1/soft0:2@1us
 	expect "start, down: passes" passes
 	expect "... a line" grep -q "soft0:2 of host0 is left out: soft0:2 of host1 is DOWN since the job began\$" "$err"
 	expect "... and no other" [ "$(ours rg_latency)" -eq 1 ]
