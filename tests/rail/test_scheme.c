@@ -380,6 +380,32 @@ static void windows_tell_nothing_of_messages_alone(void **state)
 					  SCHEME_READ), 0);
 }
 
+/*
+ * Bursts of unlike sizes, in which no two messages of a class follow each other, and messages alone: the former
+ * take what the latter have found.
+ */
+static void bursts_of_unlike_sizes(void **state)
+{
+	(void)state;
+	for (int m = 0; m < MACHINES; m++) {
+		struct world w = world_make(&machines[m], 11, silence);
+
+		for (unsigned i = 0; i < ENOUGH; i++) {
+			for (unsigned k = 0; k < i % 4; k++)
+				message(&w, SCHEME_FIRST_BYTES << (i + 5 * k) % SCHEME_CLASSES, LOAD_QUEUED);
+			message(&w, SCHEME_FIRST_BYTES << i * 7 % SCHEME_CLASSES, LOAD_ALONE);
+		}
+		for (unsigned c = 0; c < SCHEME_CLASSES; c++) {
+			const struct rail_scheme_cell *cell = &w.schemes.cell[LOAD_QUEUED][c];
+			const double least = best_cost(&machines[m], &w.schemes.cell[LOAD_ALONE][c],
+						       SCHEME_FIRST_BYTES << c);
+
+			assert_int_equal(cell->samples[cell->scheme], 0);
+			assert_true(cost(&machines[m], cell->scheme, SCHEME_FIRST_BYTES << c) <= 1.005 * least);
+		}
+	}
+}
+
 /* A settled cell keeps its scheme whatever comes. */
 static void settled_stays(void **state)
 {
@@ -431,6 +457,7 @@ int main(void)
 		cmocka_unit_test(given),
 		cmocka_unit_test(virtual_clock),
 		cmocka_unit_test(windows_tell_nothing_of_messages_alone),
+		cmocka_unit_test(bursts_of_unlike_sizes),
 		cmocka_unit_test(settled_stays),
 		cmocka_unit_test(failed_peers_are_forgotten),
 		cmocka_unit_test(classes),

@@ -262,12 +262,53 @@ static void batch_take(struct rail_scheme_cell *cell, const struct rail_race_pla
 	}
 }
 
+/* The nearest class of messages alone whose schemes have been tried, among those that can have the same ones. */
+static const struct rail_scheme_cell *tried_nearby(const struct rail_scheme_cell *row, int class)
+{
+	const uint8_t possible = row[class].possible;
+	bool tried;
+
+	for (int away = 0; away < SCHEME_CLASSES; away++)
+		for (int c = class + away; ; c = class - away) {
+			if (c >= 0 && c < SCHEME_CLASSES && row[c].possible == possible) {
+				rail_scheme_best(&row[c], &tried);
+				if (tried)
+					return &row[c];
+			}
+			if (c <= class)
+				break;
+		}
+	return NULL;
+}
+
+/*
+ * A cell without a batch assumes what messages alone of its size, or of one nearby, have found: copies of
+ * messages that queue are those of messages alone, and bursts of unlike or few messages never have a batch.
+ */
+static void assume_as_alone(struct rail_schemes *schemes, struct rail_scheme_cell *cell)
+{
+	const int at = (int)(cell - schemes->cell[0]), row = at / SCHEME_CLASSES;
+	const struct rail_scheme_cell *alone = tried_nearby(schemes->cell[row - row % RAIL_LOADS], at % SCHEME_CLASSES);
+	enum rail_scheme best;
+	bool tried;
+
+	if (!alone)
+		return;
+	best = rail_scheme_best(alone, &tried);
+	if (best == cell->scheme || !(cell->possible >> best & 1))
+		return;
+	cell->scheme = (uint8_t)best;
+	cell->begun_ns = 0;
+}
+
 enum rail_scheme rail_scheme_take(struct rail_schemes *schemes, struct rail_scheme_cell *cell,
 				  uint64_t now_ns)
 {
 	const enum rail_load load = load_of(schemes, cell);
 
 	last_end(schemes, cell, now_ns);
+	if (cell->fresh)
+		assume_as_alone(schemes, cell);
 	schemes->last = cell->settled ? NULL : cell;
 	schemes->under_way++;
 	if (cell->settled)
@@ -407,7 +448,7 @@ enum rail_scheme rail_scheme_best(const struct rail_scheme_cell *cell, bool *tri
 	*tried = cell->settled || rail_race_has_all(cell);
 	if (cell->settled)
 		return (enum rail_scheme)cell->scheme;
-	return (enum rail_scheme)(*tried ? rail_race_best(cell) : cell->assumed);
+	return (enum rail_scheme)(*tried ? rail_race_best(cell) : cell->fresh ? cell->scheme : cell->assumed);
 }
 
 bool rail_scheme_give(struct rail_scheme_cell *cell, enum rail_scheme scheme,
