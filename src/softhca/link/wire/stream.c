@@ -165,7 +165,7 @@ static ssize_t send_some(struct hca_stream *s)
 		n += s->piece_count - s->piece_at;
 	}
 	m.msg_iovlen = n;
-	return sendmsg(s->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return sendmsg(s->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL | (s->more ? MSG_MORE : 0));
 }
 
 /* Long payloads leave: the time to ask the kernel for its rate. */

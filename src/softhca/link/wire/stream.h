@@ -30,6 +30,7 @@ enum {
 struct hca_stream {
 	int fd;				/* -1: none */
 	bool blocked;			/* the kernel takes no more: wait for EPOLLOUT */
+	bool more;			/* set by the caller: frames follow at once, and share the last segment */
 	bool ended;			/* the peer sends no more, perhaps: epoll has told */
 	bool drained;			/* the last read found less than there was room for */
 	bool empty;			/* the last read found nothing */
