@@ -374,7 +374,7 @@ int hca_wire_flush(struct hca_wire_qp *w)
 	int rc = -EFAULT, status;
 
 	/* A frame of 1 MiB would end in a short segment, which costs as much as a whole one. */
-	w->stream.more = w->current || w->refused_one || w->answer_count;
+	w->stream.more = w->current || w->refused_one;
 	if (!w->stream.piece_left || !s->bytes)
 		return hca_stream_flush(&w->stream);
 	hca_landing_begin(w->qp->fabric);

@@ -361,11 +361,12 @@ static bool has_stream(const struct hca_wire_qp *w)
  * Each read of what little has come costs an acknowledgement, and the socket's lock, for which the other
  * end's kernel waits: a long payload rests.  At 100 Gbit/s this much of it comes meanwhile.
  */
-static bool rests(const struct hca_wire_qp *w)
+static bool rests(struct hca_wire_qp *w)
 {
+	const struct hca_wire_arriving *in = arriving(w);
 	const struct hca_stream *s = &w->stream;
 
-	return w->left >= REST_BYTES && !hca_stream_arrived(s) && !s->ended &&
+	return w->left && in->first.total - in->done >= REST_BYTES && !hca_stream_arrived(s) && !s->ended &&
 	       rg_now_ns() - s->drained_ns < REST_NS;
 }
 
