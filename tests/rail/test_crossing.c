@@ -65,6 +65,7 @@ struct record {
 	enum kind kind;
 	enum rail_scheme told;
 	bool more;
+	uint64_t bytes;			/* of its message */
 	double at_ns;
 };
 
@@ -85,7 +86,9 @@ struct end {
 struct world {
 	const struct machine *machine;
 	struct end end[2];		/* the first one leads */
-	uint64_t bytes, dice;
+	uint64_t bytes, dice;		/* of the message at hand */
+	const uint64_t *sizes;		/* of messages of a window in turn; NULL: all are alike */
+	unsigned size_count;
 	double noise;
 };
 
@@ -110,7 +113,7 @@ static void send_record(struct world *w, int to, enum kind kind, enum rail_schem
 	struct end *e = &w->end[to], *from = &w->end[!to];
 
 	from->now_ns += RECORD_NS;
-	e->inbox[e->tail++ % RECORDS] = (struct record){ kind, told, more, from->now_ns + WAY_NS };
+	e->inbox[e->tail++ % RECORDS] = (struct record){ kind, told, more, w->bytes, from->now_ns + WAY_NS };
 }
 
 static void offer(struct world *w, int me)
@@ -142,14 +145,18 @@ static enum rail_scheme choose(struct world *w, int me, const struct record *r, 
 	struct rail_scheme_cell *cell;
 	enum rail_scheme scheme;
 
-	*load = e->offers ? LOAD_CROSSING : r->more ? LOAD_QUEUED : LOAD_ALONE;
+	*load = e->offers ? rail_crossing_load(&e->crossing) : r->more ? LOAD_QUEUED : LOAD_ALONE;
 	cell = cell_of(w, me, *load);
-	if (*load == LOAD_CROSSING) {
+	if (e->offers) {
 		if (me && e->schemes.last)
 			rail_scheme_obey(&e->schemes, (uint64_t)e->now_ns);
 		scheme = me ? r->told : (enum rail_scheme)e->crossing.scheme;
+		if (!me && !rail_crossing_is_even(&e->crossing, w->bytes)) {
+			*batch = -1;
+			return (enum rail_scheme)cell->scheme;
+		}
 		*batch = !me && rail_scheme_learns(&e->schemes, cell) &&
-			 rail_scheme_take_crossing(&e->schemes, cell, scheme, !r->more,
+			 rail_scheme_take_crossing(&e->schemes, cell, w->bytes, scheme, !r->more,
 						   (uint64_t)e->now_ns) ? cell->batch : -1;
 		return scheme;
 	}
@@ -217,6 +224,7 @@ static void record_take(struct world *w, int me)
 	if (e->now_ns < r.at_ns)
 		e->now_ns = r.at_ns;
 	e->now_ns += RECORD_NS;
+	w->bytes = r.bytes;
 	switch (r.kind) {
 	case OFFER:
 		accept_offer(w, me, &r);
@@ -266,6 +274,8 @@ static double window(struct world *w, unsigned messages, bool crossing)
 	a->now_ns = begun_ns + 500 * random_of(&w->dice);
 	b->now_ns = begun_ns + 500 * random_of(&w->dice);
 	for (unsigned i = 0; i < messages; i++) {
+		if (w->sizes)
+			w->bytes = w->sizes[i % w->size_count];
 		offer(w, 1);
 		if (crossing)
 			offer(w, 0);
@@ -492,6 +502,57 @@ static void few_exchanges(void **state)
 		}
 }
 
+/* The nanoseconds of windows of these sizes by one scheme. */
+static double mixed_ns(const struct machine *m, enum rail_scheme scheme, const uint64_t *sizes, unsigned count)
+{
+	const uint32_t given[RAIL_SCHEMES] = { 0 };
+	struct world *w = world_make(m, sizes[0], 1, 0);
+	double ns = 0;
+
+	w->sizes = sizes;
+	w->size_count = count;
+	assert_true(rail_scheme_give(&w->end[0].schemes.cell[LOAD_MIXED][SCHEME_CLASSES - 1], scheme, given));
+	for (int n = 0; n < 100; n++)
+		ns += window(w, 2 * count, true) * (n >= 20) / 80;
+	return ns;
+}
+
+/* Windows of unlike sizes, such as faces of a box, have the scheme that is best for all of them together. */
+static void unlike_sizes(void **state)
+{
+	static const uint64_t sizes[][3] = {
+		{ 128 * KIB, 256 * KIB, MIB }, { 96 * KIB, 512 * KIB, 4 * MIB }, { 256 * KIB, 128 * KIB, 200 * KIB },
+	};
+
+	(void)state;
+	for (int m = 0; m < MACHINES; m++)
+		for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+			const double ns[RAIL_SCHEMES] = {
+				[SCHEME_READ] = mixed_ns(&machines[m], SCHEME_READ, sizes[i], 3),
+				[SCHEME_HALVES] = mixed_ns(&machines[m], SCHEME_HALVES, sizes[i], 3),
+				[SCHEME_TURNS] = HUGE_VAL,
+				[SCHEME_RING] = mixed_ns(&machines[m], SCHEME_RING, sizes[i], 3),
+			};
+			struct world *w = world_make(&machines[m], sizes[i][0], 1, 0.05);
+			struct rail_scheme_cell *cell = &w->end[0].schemes.cell[LOAD_MIXED][SCHEME_CLASSES - 1];
+
+			w->sizes = sizes[i];
+			w->size_count = 3;
+			for (int n = 0; n < 2000 && !(cell->settled || cell->resting); n++)
+				window(w, 6, true);
+			if (ns[cell->scheme] > 1.03 * least(ns))
+				fail_msg("%s, sizes %u: scheme %d", w->machine->name, i, cell->scheme);
+			/* One size again: its own cell. */
+			w->sizes = NULL;
+			for (int n = 0; n < 300; n++) {
+				w->bytes = sizes[i][1];
+				window(w, 6, true);
+			}
+			assert_int_equal(rail_crossing_load(&w->end[0].crossing), LOAD_CROSSING);
+			assert_true(w->end[0].schemes.cell[LOAD_CROSSING][rail_scheme_class(sizes[i][1])].samples[SCHEME_READ]);
+		}
+}
+
 /* At the end that obeys: messages of a cell, four at a time, and then some that cross. */
 static void obeyed_between(void **state)
 {
@@ -530,6 +591,7 @@ int main(void)
 		cmocka_unit_test(streams),
 		cmocka_unit_test(few_windows),
 		cmocka_unit_test(few_exchanges),
+		cmocka_unit_test(unlike_sizes),
 		cmocka_unit_test(obeyed_between),
 	};
 

@@ -92,12 +92,11 @@ enum {
 	RNDV_ONE_END = 4,			/* both ends were offered, and one moves all */
 	RNDV_HAS_EDGES = 8,			/* the edges go as a record: edges.h */
 	RNDV_MEASURED = 16,			/* receiver: its end is told to scheme.h */
-	RNDV_CROSSED = 32,			/* receiver: an offer of this end waited for its answer */
 };
 
-/* The scheme that an offer has told of messages that cross: op->rndv_state from this bit on. */
-enum { RNDV_TOLD_SHIFT = 6 };
-_Static_assert(RAIL_SCHEMES <= 4, "two bits hold a scheme");
+/* op->rndv_state from this bit on: the scheme that an offer has told of messages that cross; receiver: the load. */
+enum { RNDV_TOLD_SHIFT = 6, RNDV_LOAD_SHIFT = 6 };
+_Static_assert(RAIL_SCHEMES <= 4 && RAIL_LOADS <= 4, "two bits hold a scheme or a load");
 
 /* Bits in the word of a CTS: RNDV_ONE_END, RNDV_HAS_EDGES; of a CTS or FIN: more parts, bytes. */
 #define CTS_ALONE ((uint64_t)1 << 47)

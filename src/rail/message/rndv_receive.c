@@ -118,10 +118,9 @@ void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, cons
 
 static struct rail_scheme_cell *choice_cell_of(const struct op *op)
 {
-	const enum rail_load load = op->rndv_state & RNDV_CROSSED ? LOAD_CROSSING :
-				    op->rndv_flags & RNDV_MORE ? LOAD_QUEUED : LOAD_ALONE;
-
-	return rail_scheme_cell(&op->peer->ctx->schemes, op->bytes, rail_load_at(op->peer->crossing.place, load));
+	return rail_scheme_cell(&op->peer->ctx->schemes, op->bytes,
+				rail_load_at(op->peer->crossing.place,
+					     (enum rail_load)(op->rndv_state >> RNDV_LOAD_SHIFT)));
 }
 
 /* The sender has to act now. */
@@ -252,10 +251,13 @@ static void measured(struct op *op, const struct rail_scheme_cell *cell)
 }
 
 /* The cell of an offer that leaves the choice to this end. */
-static struct rail_scheme_cell *offer_cell(const struct op *op, const struct rail_rts *rts)
+static struct rail_scheme_cell *offer_cell(struct op *op, const struct rail_rts *rts, enum rail_load load)
 {
-	struct rail_scheme_cell *cell = choice_cell_of(op);
+	struct rail_scheme_cell *cell;
 
+	op->rndv_state = (uint8_t)((op->rndv_state & ((1u << RNDV_LOAD_SHIFT) - 1)) |
+				   (unsigned)load << RNDV_LOAD_SHIFT);
+	cell = choice_cell_of(op);
 	if (unlikely(!(rts->rndv_flags & RNDV_RING) && cell->possible >> SCHEME_RING & 1))
 		rail_scheme_exclude(cell, SCHEME_RING);
 	return cell;
@@ -273,12 +275,11 @@ static enum rail_scheme crossing_scheme(struct op *op, const struct rail_rts *rt
 			rail_scheme_obey(schemes, rg_now_ns());
 		return (enum rail_scheme)rts->crossing;
 	}
-	op->rndv_state |= RNDV_CROSSED;
-	cell = offer_cell(op, rts);
+	cell = offer_cell(op, rts, rail_crossing_load(crossing));
 	if (!rail_crossing_is_even(crossing, op->bytes))
 		return (enum rail_scheme)cell->scheme;
 	if (unlikely(op->bytes && rail_scheme_learns(schemes, cell)) &&
-	    rail_scheme_take_crossing(schemes, cell, (enum rail_scheme)crossing->scheme,
+	    rail_scheme_take_crossing(schemes, cell, op->bytes, (enum rail_scheme)crossing->scheme,
 				      !(op->rndv_flags & RNDV_MORE), rg_now_ns()))
 		measured(op, cell);
 	return (enum rail_scheme)crossing->scheme;
@@ -288,7 +289,7 @@ static enum rail_scheme crossing_scheme(struct op *op, const struct rail_rts *rt
 static enum rail_scheme one_way_scheme(struct op *op, const struct rail_rts *rts)
 {
 	struct rail_schemes *schemes = &op->peer->ctx->schemes;
-	struct rail_scheme_cell *cell = offer_cell(op, rts);
+	struct rail_scheme_cell *cell = offer_cell(op, rts, op->rndv_flags & RNDV_MORE ? LOAD_QUEUED : LOAD_ALONE);
 	enum rail_scheme scheme;
 
 	if (likely(!op->bytes || !rail_scheme_learns(schemes, cell)))

@@ -16,6 +16,7 @@ static const struct rail_race_plan plan[RAIL_LOADS] = {
 	[LOAD_QUEUED] = { .glance = 2, .batch = 64, .least = 8, .first_pass = 2, .pass = 2, .visit = 1,
 			  .samples = 6, .most = 16 },
 	[LOAD_CROSSING] = { .glance = 2, .batch = 16, .visit = 1, .samples = 6, .most = 16 },
+	[LOAD_MIXED] = { .glance = 2, .batch = 16, .visit = 1, .samples = 6, .most = 16 },
 };
 
 /*
@@ -28,6 +29,9 @@ static const struct rail_race_plan plan[RAIL_LOADS] = {
  * is enough to go on to the others.
  */
 enum { FRESH_MESSAGES = 2, STREAM_FROM = 128, STREAM_BATCH = 64 };
+
+/* Sizes are mixed for so many offers after a change within a window; costs are of pieces of so many bytes then. */
+enum { MIXED_OFFERS = 128, PIECE_BYTES = 64 << 10 };
 
 /* The first batches of a scheme whose messages queue. */
 enum { GLANCES = 2, FIRST_VISITS = 3 };
@@ -52,7 +56,9 @@ unsigned rail_scheme_class(uint64_t bytes)
 /* A read needs neither an answer nor the other end's time: the safe one where messages are small. */
 static enum rail_scheme assumed(enum rail_load load, unsigned c)
 {
-	static const unsigned from[RAIL_LOADS] = { HALVES_FROM, QUEUED_HALVES_FROM, CROSSING_HALVES_FROM };
+	static const unsigned from[RAIL_LOADS] = {
+		HALVES_FROM, QUEUED_HALVES_FROM, CROSSING_HALVES_FROM, SCHEME_CLASSES,
+	};
 
 	return c < from[load] ? SCHEME_READ : SCHEME_HALVES;
 }
@@ -98,6 +104,11 @@ static enum rail_load load_of(const struct rail_schemes *schemes, const struct r
 	return (enum rail_load)((cell - schemes->cell[0]) / SCHEME_CLASSES % RAIL_LOADS);
 }
 
+static bool crosses(enum rail_load load)
+{
+	return load == LOAD_CROSSING || load == LOAD_MIXED;
+}
+
 /* ---- Batches ------------------------------------------------------------- */
 
 static bool is_glance(const struct rail_scheme_cell *cell, const struct rail_race_plan *p)
@@ -139,7 +150,7 @@ static void batch_end(struct rail_scheme_cell *cell, const struct rail_race_plan
 static void crossing_end(struct rail_scheme_cell *cell, uint64_t end_ns)
 {
 	const struct rail_race_plan *p = &plan[LOAD_CROSSING];
-	const bool fresh = cell->fresh && cell->messages[cell->assumed] - cell->taken < FRESH_MESSAGES;
+	const bool fresh = cell->fresh && cell->messages[cell->assumed] - cell->taken_pieces < FRESH_MESSAGES;
 	bool glance;
 
 	if (fresh && cell->taken < p->batch) {
@@ -148,12 +159,13 @@ static void crossing_end(struct rail_scheme_cell *cell, uint64_t end_ns)
 	}
 	cell->counted_ns += end_ns - cell->begun_ns;
 	cell->counted += cell->taken;
+	cell->counted_pieces += cell->taken_pieces;
 	cell->begun_ns = 0;
 	glance = fresh || (is_glance(cell, p) && cell->counted < p->batch);
 	if (cell->counted < (glance ? p->glance : p->batch))
 		return;
-	end_ns = cell->counted_ns / cell->counted;
-	cell->counted = 0;
+	end_ns = cell->counted_ns / cell->counted_pieces;
+	cell->counted = cell->counted_pieces = 0;
 	cell->counted_ns = 0;
 	batch_cost(cell, p, glance, end_ns);
 	if (fresh)
@@ -221,7 +233,7 @@ static void last_end(struct rail_schemes *schemes, const struct rail_scheme_cell
 	if (!last || last->settled)
 		return;
 	load = load_of(schemes, last);
-	if (load == LOAD_CROSSING) {
+	if (crosses(load)) {
 		crossing_break(last);
 		return;
 	}
@@ -346,14 +358,21 @@ static bool crossing_batch(struct rail_scheme_cell *cell, bool first, uint64_t n
 	if (!cell->begun_ns) {
 		cell->begun_ns = now_ns;
 		cell->windows = first;
-		cell->taken = 0;
+		cell->taken = cell->taken_pieces = 0;
 	}
 	return true;
 }
 
-bool rail_scheme_take_crossing(struct rail_schemes *schemes, struct rail_scheme_cell *cell,
+static uint32_t pieces_of(const struct rail_schemes *schemes, const struct rail_scheme_cell *cell, uint64_t bytes)
+{
+	return load_of(schemes, cell) != LOAD_MIXED || bytes < PIECE_BYTES ? 1 : (uint32_t)(bytes / PIECE_BYTES);
+}
+
+bool rail_scheme_take_crossing(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint64_t bytes,
 			       enum rail_scheme told, bool first, uint64_t now_ns)
 {
+	const uint32_t pieces = pieces_of(schemes, cell, bytes);
+
 	first |= schemes->last != cell;
 	if (first)
 		last_end(schemes, cell, now_ns);
@@ -361,31 +380,45 @@ bool rail_scheme_take_crossing(struct rail_schemes *schemes, struct rail_scheme_
 	schemes->window = NULL;
 	if (cell->settled)
 		return false;
-	cell->messages[told]++;
+	cell->messages[told] += pieces;
 	cell->unbroken = (uint8_t)(cell->unbroken + (cell->unbroken < STREAM_FROM));
 	if (cell->resting && rail_race_may_visit(cell))
 		rail_race_visit(cell);
 	/* The other end is still at offers from before a change. */
 	if (told != cell->scheme) {
 		cell->begun_ns = cell->counted_ns = 0;
-		cell->counted = 0;
+		cell->counted = cell->counted_pieces = 0;
 		return false;
 	}
 	if (cell->resting || !crossing_batch(cell, first && !cell->under_way, now_ns))
 		return false;
 	cell->taken++;
+	cell->taken_pieces += pieces;
 	cell->under_way++;
 	schemes->under_way++;
 	schemes->window = cell;
 	return true;
 }
 
+/* A message follows another one of the same window. */
+static void mixed_step(struct rail_crossing *crossing, unsigned c, bool follows)
+{
+	if (follows && c != crossing->offered)
+		crossing->mixed = MIXED_OFFERS;
+	else if (crossing->mixed)
+		crossing->mixed--;
+	crossing->offered = (uint8_t)c;
+}
+
 enum rail_scheme rail_crossing_offer(const struct rail_schemes *schemes,
 				     struct rail_crossing *crossing, uint64_t bytes, uint32_t offers)
 {
 	const unsigned c = rail_scheme_class(bytes);
-	const enum rail_scheme scheme = schemes->cell[rail_load_at(crossing->place, LOAD_CROSSING)][c].scheme;
+	enum rail_scheme scheme;
 
+	mixed_step(crossing, c, offers > 0);
+	scheme = crossing->mixed ? schemes->cell[rail_load_at(crossing->place, LOAD_MIXED)][SCHEME_CLASSES - 1].scheme :
+				   schemes->cell[rail_load_at(crossing->place, LOAD_CROSSING)][c].scheme;
 	if (!offers)
 		rail_crossing_answered(crossing, bytes, scheme);
 	return scheme;
@@ -415,7 +448,7 @@ void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cel
 		return;
 	cell->done++;
 	cell->ended_ns = now_ns;
-	if (load_of(schemes, cell) == LOAD_CROSSING)
+	if (crosses(load_of(schemes, cell)))
 		crossing_complete(schemes, cell);
 	if (cell->settled || !cell->took_ns || load_of(schemes, cell) != LOAD_ALONE)
 		return;

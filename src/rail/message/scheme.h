@@ -17,6 +17,9 @@
  * tells the scheme of crossing messages, the other end obeys, and the leader takes messages by
  * what it has told with the offer that the other end has reached.
  *
+ * Windows of unlike sizes, such as those of an exchange of faces, have no batch of one class.  All their
+ * messages that cross have one scheme, raced as a cell of its own: its costs are those of a piece of 64 KiB.
+ *
  * Steady.  A decision compares means of the samples around and below the median, since disturbances
  * only add time.  The race goes on until the best differs from the others beyond the spread of their
  * samples, and ends after SCHEME_SAMPLES of each.  Within 1 / SCHEME_MARGIN of the best what was
@@ -49,6 +52,7 @@ enum rail_load {
 	LOAD_ALONE,			/* no earlier message waits for its answer */
 	LOAD_QUEUED,
 	LOAD_CROSSING,			/* an offer of this end waits for its answer */
+	LOAD_MIXED,			/* the same, and unlike sizes follow each other: one cell, of the last class */
 	RAIL_LOADS,
 };
 
@@ -79,7 +83,7 @@ struct rail_scheme_cell {
 	uint64_t begun_ns, ended_ns;	/* the batch, 0: none; its last message so far */
 	uint64_t took_ns;		/* the last message, 0: its cost is unknown or counted */
 	uint64_t alone_ns;		/* its cost, unless others follow at once; 0: unknown */
-	uint32_t messages[RAIL_SCHEMES];	/* per scheme, with a known cost */
+	uint32_t messages[RAIL_SCHEMES];	/* per scheme, with a known cost; LOAD_MIXED: pieces */
 	uint32_t visit_messages, visit_done;	/* of this visit; those that have ended */
 	uint64_t visit_ns;
 	uint64_t visit_extra_ns;	/* beyond the best scheme's cost */
@@ -88,6 +92,7 @@ struct rail_scheme_cell {
 	uint8_t unbroken;		/* messages since the last pause, to a limit */
 	uint32_t taken, under_way;	/* of the batch; measured and not done */
 	uint32_t counted;		/* messages of the windows before it, in the same sample */
+	uint32_t taken_pieces, counted_pieces;	/* of both, what a cost is of: a message, or a piece of it */
 	uint64_t counted_ns;
 };
 
@@ -102,6 +107,8 @@ struct rail_schemes {
 struct rail_crossing {
 	uint8_t scheme, class;
 	uint8_t place;			/* enum rail_place, the peer's */
+	uint8_t offered;		/* the class of the last offer */
+	uint8_t mixed;			/* unlike sizes follow each other: so many offers are left of that */
 };
 
 void rail_scheme_init(struct rail_schemes *schemes);
@@ -117,10 +124,25 @@ static inline unsigned rail_load_at(unsigned place, enum rail_load load)
 	return place * RAIL_LOADS + load;
 }
 
+/* load: a row. */
 static inline struct rail_scheme_cell *rail_scheme_cell(struct rail_schemes *schemes, uint64_t bytes,
 							unsigned load)
 {
-	return &schemes->cell[load][rail_scheme_class(bytes)];
+	const bool mixed = load % RAIL_LOADS == LOAD_MIXED;
+
+	return &schemes->cell[load][mixed ? SCHEME_CLASSES - 1 : rail_scheme_class(bytes)];
+}
+
+/* The load of messages that cross those of a peer. */
+static inline enum rail_load rail_crossing_load(const struct rail_crossing *crossing)
+{
+	return crossing->mixed ? LOAD_MIXED : LOAD_CROSSING;
+}
+
+/* The class of such a message; all classes are one where sizes are mixed. */
+static inline unsigned rail_crossing_class(const struct rail_crossing *crossing, uint64_t bytes)
+{
+	return crossing->mixed ? SCHEME_CLASSES : rail_scheme_class(bytes);
 }
 
 /* Is there something to learn from a message of that cell, or of the message before it? */
@@ -137,7 +159,7 @@ enum rail_scheme rail_scheme_take(struct rail_schemes *schemes, struct rail_sche
  * The same of a message that crosses others, at the end that leads.  first: the peer had no other offer
  * under way.  True: its end is told by rail_scheme_done.
  */
-bool rail_scheme_take_crossing(struct rail_schemes *schemes, struct rail_scheme_cell *cell,
+bool rail_scheme_take_crossing(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint64_t bytes,
 			       enum rail_scheme told, bool first, uint64_t now_ns);
 /*
  * A message that crosses others is taken at the end that obeys: it comes between those of a cell.  Called
@@ -155,7 +177,7 @@ static inline void rail_crossing_answered(struct rail_crossing *crossing, uint64
 					  enum rail_scheme scheme)
 {
 	crossing->scheme = (uint8_t)scheme;
-	crossing->class = (uint8_t)rail_scheme_class(bytes);
+	crossing->class = (uint8_t)rail_crossing_class(crossing, bytes);
 }
 /*
  * An offer of this end is at its end, which is a window's if no other is unanswered; called if
@@ -165,7 +187,7 @@ void rail_crossing_sent(struct rail_schemes *schemes, uint32_t offers, uint64_t 
 /* Is a message of the class of the offer that it crosses?  Others teach nothing. */
 static inline bool rail_crossing_is_even(const struct rail_crossing *crossing, uint64_t bytes)
 {
-	return crossing->class == rail_scheme_class(bytes);
+	return crossing->class == rail_crossing_class(crossing, bytes);
 }
 /*
  * The scheme of a message from memory that both ends map, to such memory or another one; the other
