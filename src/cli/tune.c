@@ -78,7 +78,8 @@ int cli_tune(int argc, char **argv)
 			 "offered or sent\neagerly.  PLACE of the peer, by the CPUs that both processes are bound "
 			 "to: cache (the last one is\nshared), package, apart (another package); host: one of "
 			 "them is not bound.  A cell of host is for\neach place that has none.  LOAD: alone, "
-			 "queued, crossing; of send: alone, row.",
+			 "queued, crossing, crossing-mixed (of unlike\nsizes); of send: alone, row, row-mixed, crossing, "
+			 "crossing-mixed.",
 	};
 	int first, rc = opt_parse(&program, argc, argv, &first);
 

@@ -34,8 +34,8 @@ struct rail_learned {
 	char table[RAIL_LEARNED_NAME];	/* the end that chooses: "receive", "send"; of copies: "copy" */
 	char place[RAIL_LEARNED_NAME];	/* of the peer: "host", "cache", "package", "apart" */
 	/*
-	 * "alone", "queued", "crossing"; of "send": "alone", "row", "crossing"; of "copy": the distance of
-	 * both ends in their pages, "far", "near".
+	 * "alone", "queued", "crossing", "crossing-mixed"; of "send": "alone", "row", "crossing", "row-mixed",
+	 * "crossing-mixed"; of "copy": the distance of both ends in their pages, "far", "near".
 	 */
 	char load[RAIL_LEARNED_NAME];
 	uint64_t bytes;			/* per message, at most; 0: any more */

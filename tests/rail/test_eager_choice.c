@@ -82,7 +82,7 @@ static bool message(struct world *w, uint64_t bytes)
 	struct rail_eager_step step;
 	double begin = w->sent_ns > w->done_ns ? w->sent_ns : w->done_ns;
 
-	rail_row_step(&w->row, w->heard);
+	rail_row_step(&w->row, bytes, w->heard);
 	w->heard = 0;
 	cell = rail_eager_cell(&w->choice, bytes, &w->row);
 	step = (struct rail_eager_step){ .eager = cell->scheme == EAGER_SENT };
@@ -171,6 +171,34 @@ static void bad_samples(void **state)
 			learn_all(&w, 64);
 			expect_choices(&w, &machines[m]);
 		}
+}
+
+/* Rows of unlike sizes have the scheme that is best for all of them together. */
+static void rows_of_unlike_sizes(void **state)
+{
+	const struct rail_row in_row = { .streams = true };
+
+	(void)state;
+	for (int m = 0; m < MACHINES; m++) {
+		struct world w = world_make(&machines[m], 1);
+		const struct rail_eager_cell *cell = &w.choice.cell[EAGER_ROW_MIXED][EAGER_CLASSES - 1];
+		double ns[EAGER_SCHEMES] = { 0 };
+
+		for (int n = 0; n < 400 && !cell->settled; n++) {
+			for (int i = 0; i < 48; i++)
+				message(&w, 16 * KIB << i % 3);
+			answer(&w);
+		}
+		assert_true(cell->settled);
+		for (int i = 0; i < 3; i++)
+			for (int s = 0; s < EAGER_SCHEMES; s++)
+				ns[s] += cost(&machines[m], s == EAGER_SENT, (double)(16 * KIB << i), &in_row);
+		assert_true(ns[cell->scheme] <= 1.03 * ns[!cell->scheme]);
+		assert_false(w.choice.cell[EAGER_IN_ROW][1].settled);
+		/* One size again: its own cell. */
+		rows(&w, 32 * KIB, 64, 80);
+		assert_true(w.choice.cell[EAGER_IN_ROW][1].settled);
+	}
 }
 
 /* Nothing is chosen by a tie, by messages that the peer has not taken, or by rows that are short. */
@@ -396,6 +424,30 @@ static void offers_without_end(void **state)
 	assert_int_equal(cell->scheme, EAGER_OFFERED);
 }
 
+/* A change of sizes within a row mixes it for a while; single messages of unlike sizes do not. */
+static void kinds_of_sizes(void **state)
+{
+	struct rail_eager_choice choice;
+	struct rail_row row = { 0 };
+
+	(void)state;
+	rail_eager_choice_init(&choice);
+	for (int i = 0; i < 100; i++) {
+		rail_row_step(&row, 16 * KIB << i % 3, 1);
+		assert_ptr_equal(rail_eager_cell(&choice, 16 * KIB, &row), &choice.cell[EAGER_ALONE][0]);
+	}
+	for (int i = 0; i < 64; i++)
+		rail_row_step(&row, 64 * KIB, i == 0);
+	assert_ptr_equal(rail_eager_cell(&choice, 16 * KIB, &row), &choice.cell[EAGER_IN_ROW][0]);
+	rail_row_step(&row, 16 * KIB, 0);
+	assert_ptr_equal(rail_eager_cell(&choice, 16 * KIB, &row), &choice.cell[EAGER_ROW_MIXED][EAGER_CLASSES - 1]);
+	row.crosses = 1;
+	assert_ptr_equal(rail_eager_cell(&choice, 16 * KIB, &row), &choice.cell[EAGER_CROSSING_MIXED][EAGER_CLASSES - 1]);
+	for (int i = 0; i < EAGER_ROW_MIXED_FOR; i++)
+		rail_row_step(&row, 16 * KIB, 0);
+	assert_int_equal(row.mixed, 0);
+}
+
 /* Pings are alone, windows are not; of both directions they cross. */
 static void kinds_of_rows(void **state)
 {
@@ -403,33 +455,33 @@ static void kinds_of_rows(void **state)
 
 	(void)state;
 	for (int i = 0; i < 100; i++) {
-		rail_row_step(&row, 1);
+		rail_row_step(&row, 16 * KIB, 1);
 		assert_true(rail_row_is_alone(&row));
 		assert_false(rail_row_is_crossed(&row));
 	}
 	for (int i = 0; i < 128; i++) {
-		rail_row_step(&row, i % 64 == 0);
+		rail_row_step(&row, 16 * KIB, i % 64 == 0);
 		assert_false(rail_row_is_crossed(&row));
 	}
 	for (int i = 0; i < 64; i++) {
-		rail_row_step(&row, i == 0);
+		rail_row_step(&row, 16 * KIB, i == 0);
 		assert_false(rail_row_is_alone(&row));
 	}
 	for (int i = 0; i < 256; i++) {
-		rail_row_step(&row, i % 16 == 3 ? 12 : i % 64 == 0 ? 16 : 0);
+		rail_row_step(&row, 16 * KIB, i % 16 == 3 ? 12 : i % 64 == 0 ? 16 : 0);
 		assert_false(rail_row_is_alone(&row));
 		assert_true(i < 32 || rail_row_is_crossed(&row));
 	}
 	/* Long windows cross as well, though their last messages hear nothing; those of one end end that. */
 	for (int i = 0; i < 1024; i++) {
-		rail_row_step(&row, i % 256 == 0 ? 256 : 0);
+		rail_row_step(&row, 16 * KIB, i % 256 == 0 ? 256 : 0);
 		assert_true(rail_row_is_crossed(&row));
 	}
 	for (int i = 0; i < 512; i++)
-		rail_row_step(&row, i % 64 == 0);
+		rail_row_step(&row, 16 * KIB, i % 64 == 0);
 	assert_false(rail_row_is_crossed(&row));
 	for (int i = 0; i < 100; i++)
-		rail_row_step(&row, 1);
+		rail_row_step(&row, 16 * KIB, 1);
 	assert_true(rail_row_is_alone(&row));
 }
 
@@ -471,6 +523,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_machine),
 		cmocka_unit_test(bad_samples),
+		cmocka_unit_test(rows_of_unlike_sizes),
 		cmocka_unit_test(without_reason),
 		cmocka_unit_test(first_messages),
 		cmocka_unit_test(first_crossing),
@@ -480,6 +533,7 @@ int main(void)
 		cmocka_unit_test(obeys),
 		cmocka_unit_test(without_end),
 		cmocka_unit_test(offers_without_end),
+		cmocka_unit_test(kinds_of_sizes),
 		cmocka_unit_test(kinds_of_rows),
 		cmocka_unit_test(endless_row),
 		cmocka_unit_test(forgotten),

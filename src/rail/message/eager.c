@@ -70,14 +70,14 @@ static bool may_choose(const struct rail_peer *peer, const struct rail_way *way,
 }
 
 /* A message joins the row of those that were sent since the peer was heard. */
-static void row_step(struct rail_peer *peer)
+static void row_step(struct rail_peer *peer, uint64_t bytes)
 {
 	uint64_t heard = 0;
 
 	for (int i = 0; i < peer->rx_count; i++)
 		heard += peer->rx[i].seq;
 	heard -= peer->controls;
-	rail_row_step(&peer->row, heard - peer->heard);
+	rail_row_step(&peer->row, bytes, heard - peer->heard);
 	peer->heard = heard;
 }
 
@@ -102,7 +102,7 @@ static struct rail_eager_step choose(struct rail_peer *peer, uint64_t bytes)
 	struct rail_eager_cell *cell;
 	struct rail_eager_step step;
 
-	row_step(peer);
+	row_step(peer, bytes);
 	cell = rail_eager_cell(&ctx->eager_choice, bytes, &peer->row);
 	if (rail_row_is_crossed(&peer->row))
 		return (struct rail_eager_step){ .eager = is_sent_crossing(peer, cell, bytes) };

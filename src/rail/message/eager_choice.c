@@ -18,6 +18,10 @@ static const struct {
 	/* Samples of the last are means of many messages. */
 	[EAGER_CROSSING] = { .seen = 256, .change = 64, .visit = 1, .samples = 6,
 			     .drop = 3, .drop_percent = 130 },
+	[EAGER_ROW_MIXED] = { .seen = 1024, .change = 64, .visit = 3, .samples = EAGER_SAMPLES,
+			      .drop = 6, .drop_percent = 150 },
+	[EAGER_CROSSING_MIXED] = { .seen = 256, .change = 64, .visit = 1, .samples = 6,
+				   .drop = 3, .drop_percent = 130 },
 };
 
 enum {
@@ -233,7 +237,7 @@ static void crossing_ended(struct rail_eager_choice *choice, struct rail_eager_c
 	cell->scheme = (uint8_t)!cell->scheme;
 	cell->passed = 0;
 	if (cell->samples[EAGER_SENT] == cell->samples[EAGER_OFFERED])
-		compare(cell, EAGER_CROSSING);
+		compare(cell, load_of(choice, cell));
 }
 
 /* Is it before learning?  Two that alternate rows seem to cross as well, until there are many. */

@@ -22,6 +22,9 @@
  * both cost together.  A sample is the time from the begin of a row to that of a later one, by the
  * messages between.
  *
+ * Rows of unlike sizes have one scheme for all, in a cell of their own: a sample is of many messages, which
+ * have no one class.
+ *
  * Pure: no clock, no verbs.  A process has one table; its caller serializes.
  */
 #ifndef RAIL_EAGER_CHOICE_H
@@ -43,6 +46,8 @@ enum {
 	EAGER_ALONE,
 	EAGER_IN_ROW,
 	EAGER_CROSSING,
+	EAGER_ROW_MIXED,		/* of unlike sizes: one cell, of the last class */
+	EAGER_CROSSING_MIXED,
 	EAGER_LOADS,
 };
 
@@ -54,6 +59,7 @@ enum {
 	/* So many messages to a peer tell what the next are: many in rows, many that cross others. */
 	EAGER_ROW_SENT = 32, EAGER_ROW_MANY = 8,
 	EAGER_ROW_CROSSES = 8,		/* a long window is sent before the peer's comes */
+	EAGER_ROW_MIXED_FOR = 128,	/* messages for which a row is mixed after its sizes have changed */
 	EAGER_LED = 255,		/* messages to a leader after its last one, which tells their scheme */
 };
 
@@ -99,15 +105,32 @@ struct rail_row {
 	bool streams;			/* those before: many in rows */
 	uint8_t crosses;		/* many from the peer: so many times EAGER_ROW_SENT are left of that */
 	uint8_t peer_place;		/* enum rail_place */
+	uint8_t class;			/* of the last message, from 1 on; 0: there is none */
+	uint8_t mixed;			/* unlike sizes follow each other: so many messages are left of that */
 	/* The scheme of the last message of a peer that leads, and the messages to it that still obey, by class. */
 	uint8_t told[EAGER_CLASSES], obeys[EAGER_CLASSES];
 };
 
+static inline unsigned rail_eager_class(uint64_t bytes)
+{
+	return bytes <= (uint64_t)16 << 10 ? 0 : bytes <= (uint64_t)32 << 10 ? 1 : 2;
+}
+
+static inline void rail_row_mix(struct rail_row *row, unsigned class)
+{
+	if (row->class && class + 1 != row->class && (row->place || row->streams))
+		row->mixed = EAGER_ROW_MIXED_FOR;
+	else
+		row->mixed -= row->mixed > 0;
+	row->class = (uint8_t)(class + 1);
+}
+
 /* Another message, and how many have come from the peer since the one before. */
-static inline void rail_row_step(struct rail_row *row, uint64_t heard)
+static inline void rail_row_step(struct rail_row *row, uint64_t bytes, uint64_t heard)
 {
 	row->heard = (uint16_t)(row->heard + (heard < EAGER_ROW_MANY ? heard : EAGER_ROW_MANY));
 	row->place = heard ? 0 : row->place + (row->place < UINT32_MAX);
+	rail_row_mix(row, rail_eager_class(bytes));
 	row->followed = (uint8_t)(row->followed + (row->place >= EAGER_ROW_FROM));
 	if (++row->sent < EAGER_ROW_SENT)
 		return;
@@ -123,11 +146,6 @@ static inline void rail_row_step(struct rail_row *row, uint64_t heard)
 static inline bool rail_row_is_crossed(const struct rail_row *row)
 {
 	return row->streams && row->crosses;
-}
-
-static inline unsigned rail_eager_class(uint64_t bytes)
-{
-	return bytes <= (uint64_t)16 << 10 ? 0 : bytes <= (uint64_t)32 << 10 ? 1 : 2;
 }
 
 /* A message of the peer, which leads; so many bytes may go either way. */
@@ -147,10 +165,15 @@ void rail_eager_choice_init(struct rail_eager_choice *choice);
 static inline struct rail_eager_cell *rail_eager_cell(struct rail_eager_choice *choice,
 						      uint64_t bytes, const struct rail_row *row)
 {
-	const unsigned load = rail_row_is_crossed(row) ? EAGER_CROSSING :
-			      rail_row_is_alone(row) ? EAGER_ALONE : EAGER_IN_ROW;
+	unsigned class = rail_eager_class(bytes);
+	unsigned load = rail_row_is_crossed(row) ? EAGER_CROSSING :
+			rail_row_is_alone(row) ? EAGER_ALONE : EAGER_IN_ROW;
 
-	return &choice->cell[row->peer_place * EAGER_LOADS + load][rail_eager_class(bytes)];
+	if (row->mixed && load != EAGER_ALONE) {
+		load = load == EAGER_CROSSING ? EAGER_CROSSING_MIXED : EAGER_ROW_MIXED;
+		class = EAGER_CLASSES - 1;
+	}
+	return &choice->cell[row->peer_place * EAGER_LOADS + load][class];
 }
 
 /* Is there nothing to learn from a message of that cell, nor any sample under way? */

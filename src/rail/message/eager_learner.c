@@ -10,6 +10,7 @@ static const char *const names[EAGER_SCHEMES] = { [EAGER_OFFERED] = "offer", [EA
 static const char *const loads[EAGER_LOADS] = {
 	[EAGER_ALONE] = "alone", [EAGER_IN_ROW] = "row",
 	[EAGER_CROSSING] = "crossing",
+	[EAGER_ROW_MIXED] = "row-mixed", [EAGER_CROSSING_MIXED] = "crossing-mixed",
 };
 
 static void eager_get(const struct rail_ctx *ctx, const struct rail_cell_at *at, struct rail_learned *out)
