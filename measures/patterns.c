@@ -10,6 +10,7 @@
  *	pipe		the same, and rank 1 computes as long after each message
  *	halo		MPI_Irecv and MPI_Isend to both neighbours of the ring, MPI_Waitall
  *	halo-compute	the same, with computation before MPI_Waitall
+ *	faces		the same of three messages of unlike sizes, a quarter, a half and all of it
  *	shift		MPI_Sendrecv around the ring
  *	cold		a ping-pong, each message from and to memory that no core's cache has
  *	fresh		the same by memory that is allocated for the message
@@ -94,6 +95,25 @@ static void halo(int bytes)
 static void halo_compute(int bytes)
 {
 	ring(bytes, 1);
+}
+
+static void faces(int bytes)
+{
+	const int left = (rank + size - 1) % size, right = (rank + 1) % size;
+	MPI_Request q[12];
+	int n = 0;
+
+	for (int part = 4; part; part /= 2) {
+		char *place = in + 2 * (MOST - MOST / part);
+
+		MPI_Irecv(place, bytes / part, MPI_BYTE, left, part, WORLD, &q[n++]);
+		MPI_Irecv(place + 2 * MOST, bytes / part, MPI_BYTE, right, 8 * part, WORLD, &q[n++]);
+	}
+	for (int part = 4; part; part /= 2) {
+		MPI_Isend(out, bytes / part, MPI_BYTE, right, part, WORLD, &q[n++]);
+		MPI_Isend(out + MOST, bytes / part, MPI_BYTE, left, 8 * part, WORLD, &q[n++]);
+	}
+	MPI_Waitall(n, q, MPI_STATUSES_IGNORE);
 }
 
 static void shift(int bytes)
@@ -183,7 +203,7 @@ static const struct pattern {
 	int teller;			/* the rank whose time is told; 1: samples begin together */
 } patterns[] = {
 	{ "compute", computes, 1 }, { "pipe", pipe }, { "halo", halo }, { "halo-compute", halo_compute },
-	{ "shift", shift }, { "cold", from_cold }, { "fresh", fresh }, { "probe", probe },
+	{ "faces", faces }, { "shift", shift }, { "cold", from_cold }, { "fresh", fresh }, { "probe", probe },
 	{ "vector", vector }, { "allreduce", allreduce },
 };
 
@@ -224,7 +244,7 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(WORLD, &rank);
 	MPI_Comm_size(WORLD, &size);
 	out = calloc(2, MOST);
-	in = calloc(2, MOST);
+	in = calloc(4, MOST);
 	cold = malloc(COLD);
 	if (size % 2 || !out || !in || !cold) {
 		fprintf(stderr, "patterns: an even number of ranks, and %d MiB each\n", COLD >> 20);
