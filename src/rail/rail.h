@@ -77,6 +77,13 @@ struct rail_buf {
 	size_t bytes;
 	enum rail_mem_kind kind;
 	/*
+	 * rail_accept: the memory is a copy of memory in several pieces.  A message that comes in slices
+	 * is scattered by on_part, slice by slice, and the copy stays as it is.
+	 * rail_send, with RAIL_MEM_PARTS: the message goes in slices, each gathered when there is room for
+	 * it; rail_slices tells where that is possible.
+	 */
+	bool in_slices;
+	/*
 	 * rail_accept: the frame of the function that owns the buffer, to tell stacks from other
 	 * memory (softhca_map).  NULL: the buffer stays unmapped under all settings.
 	 */
@@ -294,7 +301,7 @@ struct rail_config {
 			 const struct rail_header *header, size_t bytes);
 	/*
 	 * Gather bytes [from, from + bytes) of a message into `part`, or scatter them from
-	 * there.  The buffer of `op` is RAIL_MEM_PARTS.  From rail_progress only, in order.
+	 * there.  The buffer of `op` is RAIL_MEM_PARTS or in slices.  From rail_progress only, in order.
 	 * NULL: the caller has no such buffers.
 	 */
 	void (*on_part)(void *user, struct rail_op *op, uint64_t from, void *part, size_t bytes,
@@ -565,6 +572,9 @@ struct rail_op {
 int rail_send(struct rail_peer *peer, const struct rail_way *way,
 	      const struct rail_header *header, const struct rail_buf *buf,
 	      unsigned flags, struct rail_op *op);
+
+/* May a message of so many bytes, sent next, be one in slices (struct rail_buf)? */
+bool rail_slices(const struct rail_peer *peer, const struct rail_way *way, size_t bytes);
 
 /*
  * Cancel a send that is in flight.  op->done gives the outcome.  -ECANCELED: the message has

@@ -57,7 +57,7 @@ static void recv_rendezvous_done(struct rail_op *op, int status)
 
 	if (status)
 		r->error = lost_error_of(rail_op_peer(op), status);
-	else if (r->packed)
+	else if (r->packed && !r->scattered)
 		recv_unpack(r, r->packed);
 	req_complete(r, r->error);
 }
@@ -69,10 +69,12 @@ static int recv_apart(struct req *r, struct rail_buf *b)
 {
 	b->frame = NULL;
 	b->addr = NULL;
+	r->scattered = false;
 	b->kind = r->bytes > RAIL_PART_BYTES ? RAIL_MEM_PARTS : RAIL_MEM_HOST;
 	if (b->kind == RAIL_MEM_PARTS)
 		return 0;
 	b->addr = req_copy_get(r, r->bytes);
+	b->in_slices = true;
 	return b->addr ? 0 : -ENOMEM;
 }
 

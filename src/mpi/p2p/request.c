@@ -203,8 +203,9 @@ void req_copy_failed(size_t bytes)
 void req_on_part(void *user, struct rail_op *op, uint64_t from, void *part, size_t bytes,
 		 bool gather)
 {
-	const struct req *r = (const struct req *)op;
+	struct req *r = (struct req *)op;
 
+	r->scattered = !gather;
 	if (!r->type && gather)
 		memcpy(part, (char *)r->buf + from, bytes);
 	else if (!r->type)

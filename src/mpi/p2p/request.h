@@ -59,6 +59,7 @@ struct req {
 	bool cancelled;
 	bool detached;			/* freed when done; a part of `whole`, if set */
 	bool active;			/* persistent: started and not yet waited for */
+	bool scattered;			/* a receive: slices went into buf, not into `packed` */
 	unsigned char parts;		/* number of parts that are not complete */
 	struct persistent *persistent;	/* how to start it again, or NULL */
 	struct req *whole;		/* the request that this one is a part of; isendrecv.c */

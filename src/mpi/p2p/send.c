@@ -86,13 +86,15 @@ static __attribute__((noinline, cold)) int too_long(const struct message_args *m
 	return -EMSGSIZE;
 }
 
-/* A message too large for a copy is gathered in parts, as the receiver asks for them. */
+/* A message too large for a copy, or one in slices, is gathered in parts, as the receiver asks for them. */
 static __attribute__((noinline, cold)) int send_parts(struct comm *c, struct req *r,
 						      const struct message_args *m,
 						      const struct rail_header *header,
-						      enum req_mode mode)
+						      enum req_mode mode, bool in_slices)
 {
-	const struct rail_buf b = {.bytes = m->count * m->type->size, .kind = RAIL_MEM_PARTS};
+	const struct rail_buf b = {
+		.bytes = m->count * m->type->size, .kind = RAIL_MEM_PARTS, .in_slices = in_slices,
+	};
 	int rc = rail_send(c->peer[m->rank], &c->way, header, &b, flags_of[mode], &r->op);
 
 	rc = send_begun(c, r, m, rc);
@@ -119,8 +121,10 @@ int send_start(struct comm *c, struct req *r, const struct message_args *m, enum
 	r->packed = NULL;
 	r->op.done = send_done;
 	if (unlikely(!dtype_is_plain(m->type, m->count) || mode == MODE_BUFFERED)) {
-		if (b.bytes > RAIL_PART_BYTES && mode != MODE_BUFFERED)
-			return send_parts(c, r, m, &header, mode);
+		const bool in_slices = rail_slices(c->peer[m->rank], &c->way, b.bytes);
+
+		if ((in_slices || b.bytes > RAIL_PART_BYTES) && mode != MODE_BUFFERED)
+			return send_parts(c, r, m, &header, mode, in_slices);
 		rc = send_pack(r, m, &b);
 		if (rc)
 			return send_begun(c, r, m, rc);
@@ -131,7 +135,7 @@ int send_start(struct comm *c, struct req *r, const struct message_args *m, enum
 	/* Memory that may only be read is not registered; its copy is. */
 	if (unlikely(rc == -EFAULT && !r->packed)) {
 		if (b.bytes > RAIL_PART_BYTES)
-			return send_parts(c, r, m, &header, mode);
+			return send_parts(c, r, m, &header, mode, false);
 		rc = send_pack(r, m, &b);
 		if (!rc)
 			rc = rail_send(c->peer[m->rank], &c->way, &header, &b, flags_of[mode],

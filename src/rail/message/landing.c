@@ -305,6 +305,7 @@ void rail_slice_arrived(struct rail_rx *rx, const struct rail_record *record, co
 			size_t bytes)
 {
 	struct rail_peer *peer = rx->lane->peer;
+	const struct rail_config *cfg = &peer->ctx->cfg;
 	const uint32_t slot = (uint8_t)record->header.word[0];
 	struct op *op = peer->landing[slot].op;
 
@@ -314,7 +315,10 @@ void rail_slice_arrived(struct rail_rx *rx, const struct rail_record *record, co
 		return;
 	}
 	peer->late.answers++;
-	memcpy(op_data(op) + op->sliced, payload, bytes);
+	if (unlikely(op->buf.in_slices))
+		cfg->on_part(cfg->user, op_outer(op), op->sliced, (void *)payload, bytes, false);
+	else
+		memcpy(op_data(op) + op->sliced, payload, bytes);
 	op->sliced += bytes;
 	lane_ledger(rx->lane)->rx_chunks++;
 	lane_ledger(rx->lane)->rx_bytes += bytes;

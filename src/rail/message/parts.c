@@ -33,6 +33,24 @@ int rail_parts_make(struct op *op, size_t bytes, bool staged)
 	return 0;
 }
 
+int rail_parts_make_slices(struct op *op)
+{
+	struct rail_parts *p = calloc(1, sizeof(*p));
+
+	op->parts = p;
+	op->in_parts = false;
+	if (p) {
+		p->memory_bytes = op->peer->slice_bytes;
+		p->memory = malloc(p->memory_bytes);
+		if (p->memory)
+			return 0;
+	}
+	free(p);
+	op->parts = NULL;
+	rg_error("no memory to move a message of %zu bytes", op->buf.bytes);
+	return -ENOMEM;
+}
+
 void rail_parts_free(struct op *op)
 {
 	if (!op->parts)
@@ -75,7 +93,7 @@ bool rail_parts_fit(const struct op *op, uint64_t bytes, bool more)
 	uint64_t left = op->buf.bytes - (p ? p->cleared : 0);
 
 	return bytes <= left && (!more || (p && bytes && bytes < left)) &&
-	       (!p || !p->memory || bytes <= p->memory_bytes);
+	       (!p || !p->memory || op->buf.in_slices || bytes <= p->memory_bytes);
 }
 
 static void part_start(struct op *op)

@@ -14,7 +14,7 @@
  * read, if the receiver wants it in parts.
  *
  * An operation has this state from the beginning if its message may move in parts: if the message
- * is longer than one part.
+ * is longer than one part.  A message that is gathered as slices has it for its memory.
  */
 #ifndef RAIL_PARTS_H
 #define RAIL_PARTS_H
@@ -29,8 +29,8 @@ struct rail_parts {
 	uint64_t begin;			/* the moving part's first byte, in the message */
 	uint64_t cleared;		/* end of the last part that the receiver has requested */
 	uint64_t most;			/* receiver: bytes of a part */
-	uint64_t next;			/* sender: bytes of a part requested while another moves */
-	unsigned char *memory;		/* parts go through it; NULL: each is in the buffer */
+	uint64_t next;			/* sender: bytes of a part requested while another moves; of the slice in memory */
+	unsigned char *memory;		/* parts, or slices, go through it; NULL: each is in the buffer */
 	size_t memory_bytes;
 	bool more;			/* bytes follow after `cleared` */
 	bool tabled;			/* sender: the handle is valid, more can be requested */
@@ -38,6 +38,8 @@ struct rail_parts {
 
 /* Make the state of a message of so many bytes that may need it.  0, or -ENOMEM after a line. */
 int rail_parts_make(struct op *op, size_t bytes, bool staged);
+/* The same of a message that is gathered as slices. */
+int rail_parts_make_slices(struct op *op);
 void rail_parts_free(struct op *op);
 /* The memory to be registered, for the part under way or all; the first byte of the part. */
 void rail_parts_memory(const struct op *op, void **addr, size_t *bytes);

@@ -164,27 +164,36 @@ static int keys_post(struct rail_tx *tx, const struct op *op)
 	return tx->control(tx, RECORD_KEYS, &header, 0, rkey);
 }
 
-/* The rail of op's message, if the message goes whole. */
-static int whole_rail(const struct op *op, int bound)
+/* The rail of a message of that number, if the message goes whole. */
+static int whole_rail(const struct rail_peer *peer, int policy, int named, int bound, uint8_t message)
 {
-	const struct rail_policy_row *policy = &rail_policies[op->policy];
 	const struct rail_choice choice = {
-		.rail_count = op->peer->rail_count,
+		.rail_count = peer->rail_count,
 		.bound = bound,
-		.named = peer_rail(op->peer, op->rail),
-		.message = op->lane,
+		.named = peer_rail(peer, named),
+		.message = message,
 	};
 
-	return policy->choose ? policy->choose(&choice) : bound;
+	return rail_policies[policy].choose ? rail_policies[policy].choose(&choice) : bound;
 }
 
 /* May a message to a connected peer go in slices?  They take the rail of the eager lane. */
-static bool may_slice(const struct op *op, const struct rail_tx *tx)
+static bool may_slice(const struct rail_peer *peer, int policy, int bound, const struct rail_tx *tx)
 {
-	const struct rail_peer *peer = op->peer;
+	return peer->slice_bytes && bound == tx->lane->k &&
+	       (peer->rail_count == 1 || !rail_policies[policy].spreads);
+}
 
-	return peer->slice_bytes && op->bound == tx->lane->k &&
-	       (peer->rail_count == 1 || !rail_policies[op->policy].spreads);
+bool rail_slices(const struct rail_peer *peer, const struct rail_way *way, size_t bytes)
+{
+	const struct rail_tx *tx = peer->route[way->policy];
+
+	if (!tx->lane || bytes <= peer->eager_most || bytes > peer->ctx->part_bytes ||
+	    way->completion != RAIL_BY_IMMEDIATE || rail_policies[way->policy].not_both ||
+	    (way->rendezvous != RAIL_BY_AUTO && way->rendezvous != RAIL_BY_RING))
+		return false;
+	return may_slice(peer, way->policy, whole_rail(peer, way->policy, way->rail, tx->lane->k, peer->next_lane),
+			 tx);
 }
 
 static int rts_post(struct rail_tx *tx, struct op *op)
@@ -195,7 +204,7 @@ static int rts_post(struct rail_tx *tx, struct op *op)
 		.threshold = op->threshold,
 		.policy = op->policy,
 		.lane = op->lane,
-		.parts = op->parts && op->parts->memory,
+		.parts = op->buf.in_slices ? RTS_SLICES : op->parts && op->parts->memory ? RTS_PARTS : RTS_WHOLE,
 		.crossing = (uint8_t)rndv_told(op),
 		.shared = op->buf.kind == RAIL_MEM_ARENA,
 	};
@@ -203,9 +212,9 @@ static int rts_post(struct rail_tx *tx, struct op *op)
 
 	if (unlikely(!tx->lane))
 		return 0;		/* not connected yet */
-	rts.bound = (uint8_t)whole_rail(op, tx->lane->k);
+	rts.bound = (uint8_t)whole_rail(op->peer, op->policy, op->rail, tx->lane->k, op->lane);
 	op->bound = rts.bound;
-	rts.rndv_flags = op->rndv_flags & (uint8_t)~(may_slice(op, tx) ? 0 : RNDV_RING);
+	rts.rndv_flags = op->rndv_flags & (uint8_t)~(may_slice(op->peer, op->policy, op->bound, tx) ? 0 : RNDV_RING);
 	if (op->rndv_flags & RNDV_KEYED) {
 		rts.address = (uintptr_t)op->buf.addr;
 		rts.rkey = op->mr ? op->mr->on[peer_adapter(op->peer, op->bound)]->rkey : 0;

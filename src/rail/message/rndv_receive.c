@@ -61,7 +61,9 @@ static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *r
 	       (rts->rndv_flags & (RNDV_RING | RNDV_TURNS)) != (RNDV_RING | RNDV_TURNS) &&
 	       rts->crossing < RAIL_SCHEMES && (!rts->crossing || rts->rndv_flags & RNDV_CHOICE) &&
 	       !(control && (read || policy->not_control)) &&
-	       !(read && rts->parts) && rts->parts <= 1 && rts->shared <= 1 &&
+	       !(read && rts->parts == RTS_PARTS) && rts->parts <= RTS_SLICES && rts->shared <= 1 &&
+	       !(rts->parts == RTS_SLICES && (!(rts->rndv_flags & RNDV_RING) || rts->rndv_flags & RNDV_CHOICE ||
+					      bytes > peer->ctx->part_bytes)) &&
 	       (!read || keyed || rx->keys.handle == rts->handle);
 }
 
@@ -367,6 +369,10 @@ static bool read_of_late(struct op *op, const struct rail_rts *rts)
 
 static void take_scheme(struct op *op, const struct rail_rts *rts)
 {
+	if (unlikely(rts->parts == RTS_SLICES)) {
+		take_ring(op);
+		return;
+	}
 	if (unlikely(read_of_late(op, rts)))
 		return;
 	if (op->mapped && op->bytes <= RNDV_COPY_BYTES)
@@ -429,7 +435,7 @@ static int register_landing(struct op *op, const struct rail_rts *rts)
 	void *addr;
 
 	if (unlikely(op->bytes >= ctx->map_from) && !(rts->rndv_flags & RNDV_READ) && !op_has_more(op) &&
-	    op->buf.kind != RAIL_MEM_PARTS) {
+	    op->buf.kind != RAIL_MEM_PARTS && rts->parts != RTS_SLICES) {
 		op->mr = rail_mapped_get(ctx, &op->buf, op->bytes);
 		op->mapped = op->mr;
 		if (op->mr)
@@ -446,7 +452,7 @@ static int landing_make(struct op *op, const struct rail_rts *rts)
 	if (rc)
 		return rc;
 	if (unlikely(op->parts))
-		rail_parts_begin(op, rts->parts);
+		rail_parts_begin(op, rts->parts == RTS_PARTS);
 	rc = register_landing(op, rts);
 	if (rc)
 		rail_parts_free(op);

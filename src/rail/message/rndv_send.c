@@ -39,7 +39,8 @@ static unsigned by_both(const struct rail_peer *peer, const struct rail_way *way
 
 static void op_take_way(struct op *op, const struct rail_way *way)
 {
-	unsigned both = by_both(op->peer, way);
+	const bool parts = op->buf.kind == RAIL_MEM_PARTS;
+	unsigned both = !parts ? by_both(op->peer, way) : op->buf.in_slices ? RNDV_BOTH | RNDV_RING : 0;
 
 	op->policy = (uint8_t)way->policy;
 	op->rail = way->rail;
@@ -47,7 +48,7 @@ static void op_take_way(struct op *op, const struct rail_way *way)
 	op->rndv_state = 0;
 	op->rndv_flags = way->completion == RAIL_BY_CONTROL ? RNDV_CONTROL : 0;
 	/* Only the sender knows when memory that is gathered in parts has the next part. */
-	if (op->buf.kind == RAIL_MEM_PARTS)
+	if (parts && !op->buf.in_slices)
 		return;
 	if (way->rendezvous == RAIL_BY_READ)
 		op->rndv_flags |= RNDV_READ;
@@ -68,6 +69,8 @@ static int memory_take(struct op *op)
 	int rc;
 
 	op->mr = NULL;
+	if (op->buf.in_slices)
+		return rail_parts_make_slices(op);
 	rc = rail_parts_make(op, op->buf.bytes, op->buf.kind == RAIL_MEM_PARTS);
 	if (rc || !op->buf.bytes)
 		return rc;
@@ -125,7 +128,7 @@ static bool is_between(const struct op *op)
 }
 
 /* Does this operation wait for such an answer, if the answer moves bytes? */
-static bool is_due(const struct op *op, uint64_t bytes, bool more, unsigned flags)
+static bool is_due(const struct op *op, uint64_t bytes, bool more, unsigned flags, bool slices)
 {
 	if (op->rndv_state & RNDV_AWAITS_FIN)
 		return flags == RNDV_READ;
@@ -133,6 +136,8 @@ static bool is_due(const struct op *op, uint64_t bytes, bool more, unsigned flag
 		return false;
 	if (op->stage != STAGE_RTS_SENT && !is_between(op))
 		return false;
+	if (unlikely(op->buf.in_slices && bytes))
+		return slices;
 	return !bytes || (op->rndv_flags & RNDV_READ) == flags || rndv_may_move_alone(op) ||
 	       (op->rndv_flags & RNDV_BOTH && more);
 }
@@ -142,7 +147,7 @@ static bool is_due(const struct op *op, uint64_t bytes, bool more, unsigned flag
  * record has bytes, or by both, first with a CTS; NULL: no such operation, and the peer has failed.
  */
 static struct op *answered(struct rail_peer *peer, const struct rail_record *record,
-				bool fits, unsigned flags, const char *what)
+				bool fits, unsigned flags, bool slices, const char *what)
 {
 	struct rail_entry *entry = rail_table_find(&peer->ctx->table, peer,
 						   record->header.word[0]);
@@ -150,7 +155,7 @@ static struct op *answered(struct rail_peer *peer, const struct rail_record *rec
 	uint64_t bytes = record->word & RECORD_BYTES;
 	bool more = record->word & RECORD_MORE;
 
-	if (!op || !fits || !is_due(op, bytes, more, flags) ||
+	if (!op || !fits || !is_due(op, bytes, more, flags, slices) ||
 	    (!(op->rndv_state & RNDV_AWAITS_FIN) && !rail_parts_fit(op, bytes, more))) {
 		rail_peer_fail(peer, -EPROTO, "a %s for no message of ours", what);
 		return NULL;
@@ -198,7 +203,7 @@ void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 {
 	uint64_t bytes = record->word & RECORD_BYTES;
 	bool fits = bytes && !(record->word & CTS_ALONE && record->word & RECORD_MORE);
-	struct op *op = answered(peer, record, fits, 0, "CTS");
+	struct op *op = answered(peer, record, fits, 0, false, "CTS");
 
 	if (!op)
 		return;
@@ -231,13 +236,13 @@ void rail_ask_arrived(struct rail_peer *peer, const struct rail_record *record)
 {
 	const uint64_t bytes = record->word & RECORD_BYTES;
 	const bool fits = bytes && !(record->word & (CTS_ALONE | CTS_EDGES | RECORD_MORE));
-	struct op *op = answered(peer, record, fits, 0, "request for slices");
+	struct op *op = answered(peer, record, fits, 0, true, "request for slices");
 
 	if (!op || !move_alone(op, RNDV_BOTH | RNDV_RING))
 		return;
 	op->slot = (uint8_t)(record->word >> 48);
 	op->generation = (uint8_t)(record->word >> 56);
-	if (unlikely(op->parts) && !rail_parts_cleared(op, bytes))
+	if (unlikely(op->parts && !op->buf.in_slices) && !rail_parts_cleared(op, bytes))
 		return;
 	op->bytes = bytes;
 	rndv_slices_start(op);
@@ -257,7 +262,7 @@ void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
 	for (int k = 0; k < RAIL_MAX; k++)
 		whole += (uint64_t)units[k] * RAIL_STRIPE_ALIGN;
 	op = answered(peer, record, odd < peer->rail_count && whole <= bytes &&
-		      bytes - whole < RAIL_STRIPE_ALIGN, RNDV_READ, "FIN");
+		      bytes - whole < RAIL_STRIPE_ALIGN, RNDV_READ, false, "FIN");
 	if (!op)
 		return;
 	for (int k = 0; k < peer->rail_count; k++) {

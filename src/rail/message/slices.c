@@ -11,7 +11,9 @@
 #include "rail/message/rail_record.h"
 #include "rail/message/rndv.h"
 #include "rail/peer/peer.h"
+#include "rail/open/rail_ctx.h"
 #include "rail/rail.h"
+#include "util/compiler.h"
 
 /*
  * A ring holds so many slices: the sender fills some while the receiver empties others, and a grant is due
@@ -31,6 +33,20 @@ uint32_t rail_slice_bytes(const struct rail_peer *peer)
 	return bytes < SLICE_LEAST ? 0 : bytes;
 }
 
+/* The next n bytes of a message: in its memory, or gathered, once. */
+static const unsigned char *slice_of(const struct op *op, size_t n)
+{
+	const struct rail_config *cfg = &op->peer->ctx->cfg;
+	struct rail_parts *p = op->parts;
+
+	if (likely(!op->buf.in_slices))
+		return op_data(op) + op->sliced;
+	if (!p->next)
+		cfg->on_part(cfg->user, op_outer((struct op *)op), op->sliced, p->memory, n, true);
+	p->next = n;
+	return p->memory;
+}
+
 /* True when all slices of op are out. */
 static bool slices_post(struct op *op)
 {
@@ -41,9 +57,11 @@ static bool slices_post(struct op *op)
 		const uint64_t left = op->bytes - op->sliced;
 		const size_t n = left < op->peer->slice_bytes ? left : op->peer->slice_bytes;
 
-		if (tx->waiting.head || tx->slice(tx, &header, op_data(op) + op->sliced, n) <= 0)
+		if (tx->waiting.head || tx->slice(tx, &header, slice_of(op, n), n) <= 0)
 			return false;
 		op->sliced += n;
+		if (unlikely(op->buf.in_slices))
+			op->parts->next = 0;
 		lane_ledger(tx->lane)->tx_chunks++;
 		lane_ledger(tx->lane)->tx_bytes += n;
 	}

@@ -9,6 +9,9 @@
  * run at once and in caches, so where processors copy fast and the kernel slowly, two are faster than
  * one by the kernel.  Slices are records between others of the lane, in their order, so that other
  * messages to the peer wait for one ring at most.
+ *
+ * Memory in several pieces is gathered slice by slice, and scattered out of the ring: while one end gathers
+ * a slice, the other one scatters the slice before it.
  */
 #ifndef RAIL_SLICES_H
 #define RAIL_SLICES_H

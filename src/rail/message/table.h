@@ -24,13 +24,16 @@ struct rail_keys {
 };
 
 /* An RTS that has come. */
+/* The sender's memory: in one piece, in parts (parts.h), or gathered as slices (slices.h), and in no other way. */
+enum rail_rts_parts { RTS_WHOLE, RTS_PARTS, RTS_SLICES };
+
 struct rail_rts {
 	uint64_t handle;		/* at the sender */
 	uint64_t bytes, threshold;
 	struct rail_keys keys;		/* if it is to be read */
 	uint8_t policy, bound, lane, rndv_flags, crossing, shared;
 	uint8_t weight[RAIL_MAX];
-	bool parts;			/* the sender's memory is in parts */
+	uint8_t parts;			/* enum rail_rts_parts */
 };
 
 struct rail_entry {
