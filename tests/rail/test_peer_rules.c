@@ -22,7 +22,7 @@
 
 #define MODELLED "rate=20GB/s,latency=1us"
 
-enum { FIRST_SLICES = 25, FIRST_CONTROL = 31, LAST_RULE = 35 };
+enum { FIRST_SLICES = 25, FIRST_CONTROL = 32, LAST_RULE = 36 };
 
 static void inject(struct job *job, int what)
 {
@@ -163,16 +163,22 @@ static void inject(struct job *job, int what)
 		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_BOTH | RNDV_TURNS | RNDV_RING };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
+	case 31:	/* slices alone, and a choice */
+		peer->rx[0].keys.handle = 5;
+		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_BOTH | RNDV_CHOICE | RNDV_RING,
+					      .parts = RTS_SLICES };
+		rail_rts_arrived(&peer->rx[0], &record, &rts);
+		break;
 	case FIRST_CONTROL:	/* an immediate of a write, where control messages are due */
 		rail_chunk_landed(&peer->bulk[0], landed, 32768, true);
 		break;
-	case 32:	/* the control message of another rail */
+	case 33:	/* the control message of another rail */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL | 1, 0, false);
 		break;
-	case 33:	/* with data */
+	case 34:	/* with data */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 8, false);
 		break;
-	case 34:	/* twice */
+	case 35:	/* twice */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
 		CHECK_EQUAL(peer->error, 0);
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
@@ -257,6 +263,7 @@ static const struct answer {
 	const char *soft;		/* "ideal" when NULL */
 	bool parts;			/* the message may move in some */
 	bool ask;			/* the answer */
+	bool slices;			/* the message goes in slices alone */
 } answers[] = {
 	{ RAIL_BY_READ, false, 65536, { 0 } },			/* a CTS for what is to be read */
 	{ RAIL_BY_WRITE, false, 0, { 0 } },			/* a CTS of no bytes */
@@ -287,6 +294,11 @@ static const struct answer {
 	{ RAIL_BY_RING, false, 65537, { 0 }, "ideal,ports=1", .ask = true },
 	{ RAIL_BY_RING, false, 1ull << 47 | 65536, { 0 }, "ideal,ports=1", .ask = true },
 	{ RAIL_BY_RING, false, 1ull << 45 | 16384, { 0 }, "ideal,ports=1", true, true },
+	/* A CTS, one for all, a FIN and too many slices, for what goes in slices alone. */
+	{ RAIL_BY_RING, false, 65536, { 0 }, "ideal,ports=1", .slices = true },
+	{ RAIL_BY_AUTO, false, 1ull << 47 | 65536, { 0 }, "ideal,ports=1", .slices = true },
+	{ RAIL_BY_AUTO, true, 65536, { 512 }, "ideal,ports=1", .slices = true },
+	{ RAIL_BY_AUTO, false, 65537, { 0 }, "ideal,ports=1", .ask = true, .slices = true },
 };
 
 static void answers_body(struct job *job)
@@ -298,6 +310,7 @@ static void answers_body(struct job *job)
 	struct rail_op op = { .done = job_count_done };
 	struct rail_record record = { .word = a->word };
 	unsigned char *data = calloc(1, 65536);
+	struct rail_buf buf = { data, 65536, .in_slices = a->slices };
 
 	job->rail.on_message = job_keep_handle;
 	job->rail.on_peer_error = job_count_error;
@@ -306,8 +319,9 @@ static void answers_body(struct job *job)
 		job->ctx->part_bytes = 16384;
 	capture_begin(2);
 	if (job->rank == 0) {
-		CHECK_EQUAL(rail_send(job->peer[1], &way, &header,
-				      &(struct rail_buf){ data, 65536, RAIL_MEM_HOST }, 0, &op), 0);
+		CHECK(!a->slices || rail_slices(job->peer[1], &way, 65536));
+		buf.kind = a->slices ? RAIL_MEM_PARTS : RAIL_MEM_HOST;
+		CHECK_EQUAL(rail_send(job->peer[1], &way, &header, &buf, 0, &op), 0);
 		record.header.word[0] = op_of(&op)->handle;
 		rail_record_arrived(&job->peer[1]->rx[0], a->ask ? RECORD_ASK :
 				    a->fin ? RECORD_FIN : RECORD_CTS, &record, a->units, 0);

@@ -362,6 +362,32 @@ static void test_parts(void **state)
 	ways_in_parts("ports=8," MODELLED, 8, PLAIN, 1, 100096);
 }
 
+/* Memory in several pieces goes in slices by ways of one rail that leave the choice, or ask for the ring. */
+static void test_slices(void **state)
+{
+	static const size_t sizes[] = { 8193, 32768, 32769, 65536, 65537, 100001, 262144, 1048577, 3000001 };
+	struct rail_way ways[] = {
+		{ .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192, .rendezvous = RAIL_BY_AUTO },
+		{ .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192, .rendezvous = RAIL_BY_RING },
+		{ .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192, .rendezvous = RAIL_BY_READ },
+	};
+	struct how how = {
+		.lanes = PLAIN,
+		.traffic = { .sizes = sizes, .size_count = sizeof(sizes) / sizeof(*sizes), .ways = ways,
+			     .way_count = 3, .count = 180, .slices = true },
+	};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		how.traffic.window = i ? 24 : 1;
+		how.traffic.sync_every = i == 2 ? 5 : 0;
+		how.traffic.truncate_every = i == 2 ? 3 : 0;
+		how.traffic.accept = i == 2 ? ACCEPT_RANDOM : ACCEPT_NOW;
+		how.traffic.arena = i == 1;
+		run((struct job_config){ .soft = "ideal,ports=1" }, how);
+	}
+}
+
 static void test_ways_polled(void **state)
 {
 	(void)state;
@@ -602,6 +628,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_ways_polled),
 		cmocka_unit_test(test_ways_sent),
 		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_slices),
 		cmocka_unit_test(test_queue_pairs),
 		cmocka_unit_test(test_chunks),
 		cmocka_unit_test(test_trailing_marks),

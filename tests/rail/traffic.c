@@ -24,6 +24,7 @@ struct item {
 	bool started, finished;
 	uint64_t rendezvous;		/* waits to be accepted */
 	bool out_parts, in_parts;	/* memory that moves in parts, at the sender, at the receiver */
+	bool out_slices, in_slices;	/* memory in several pieces */
 	size_t moved;			/* this end's: through parts, so far */
 };
 
@@ -42,6 +43,7 @@ static _Thread_local struct {
 	const struct traffic *t;
 	struct side side[JOB_MAX];
 	uint64_t dice;
+	unsigned gathered, scattered;	/* messages in slices */
 } run;
 
 /* ---- Content ------------------------------------------------------------ */
@@ -131,6 +133,8 @@ static void describe(struct item *item, int from, int to, int i, size_t *offset)
 		item->room /= 2;
 	item->out_parts = t->part_bytes && item->bytes > item->way->eager && random >> 20 & 1;
 	item->in_parts = t->part_bytes && random >> 21 & 1;
+	item->out_slices = t->slices && random >> 22 & 1;
+	item->in_slices = t->slices && random >> 23 & 1;
 	item->flags = t->sync_every && (unsigned)i % t->sync_every == 0 ? RAIL_SEND_SYNC : 0;
 	*offset += GUARD + random % 64;
 	item->offset = *offset;
@@ -209,13 +213,13 @@ void traffic_on_part(void *user, struct rail_op *op, uint64_t from, void *part, 
 
 	CHECK(user == run.job && !item->finished);
 	CHECK_EQUAL(from, item->moved);
-	CHECK(bytes > 0 && bytes <= run.t->part_bytes);
+	CHECK(bytes > 0 && (bytes <= run.t->part_bytes || run.t->slices));
 	item->moved += bytes;
 	if (gather) {
-		CHECK(item->out_parts && item->moved <= item->bytes);
+		CHECK((item->out_parts || item->out_slices) && item->moved <= item->bytes);
 		memcpy(part, item->at + from, bytes);
 	} else {
-		CHECK(item->in_parts && item->moved <= item->room);
+		CHECK((item->in_parts || item->in_slices) && item->moved <= item->room);
 		memcpy(item->at + from, part, bytes);
 	}
 }
@@ -232,7 +236,8 @@ static void sent(struct rail_op *op, int status)
 
 	CHECK_EQUAL(status, 0);
 	CHECK(!item->finished);
-	CHECK_EQUAL(item->moved, item->out_parts ? taken : 0);
+	CHECK_EQUAL(item->moved, item->out_parts || item->out_slices ? taken : 0);
+	run.gathered += item->out_slices && item->moved;
 	item->finished = true;
 	for (int p = 0; p < run.job->count; p++)
 		if (run.side[p].out && item >= run.side[p].out &&
@@ -246,8 +251,9 @@ static void received(struct rail_op *op, int status)
 
 	CHECK_EQUAL(status, 0);
 	CHECK(!item->finished);
-	CHECK_EQUAL(item->moved, item->in_parts && op->done ?
+	CHECK_EQUAL(item->moved, (item->in_parts && op->done) || (item->in_slices && item->moved) ?
 		    (item->bytes < item->room ? item->bytes : item->room) : 0);
+	run.scattered += item->in_slices && item->moved;
 	item->finished = true;
 	for (int p = 0; p < run.job->count; p++)
 		if (run.side[p].in && item >= run.side[p].in &&
@@ -265,10 +271,13 @@ static void send_some(int p)
 		struct item *item = &s->out[s->sent];
 		struct rail_header header = { { 0x7700 + (uint64_t)s->sent,
 						(uint64_t)item->bytes } };
-		struct rail_buf buf = { item->out_parts ? NULL : item->at, item->bytes,
-					kind_of(item->out_parts) };
+		struct rail_buf buf = { .bytes = item->bytes };
 		int rc;
 
+		item->out_slices = item->out_slices && rail_slices(run.job->peer[p], item->way, item->bytes);
+		buf.in_slices = item->out_slices;
+		buf.kind = kind_of(item->out_parts || item->out_slices);
+		buf.addr = item->out_parts || item->out_slices ? NULL : item->at;
 		item->op.done = sent;
 		s->sending++;
 		rc = rail_send(run.job->peer[p], item->way, &header, &buf, item->flags, &item->op);
@@ -288,7 +297,9 @@ static void send_some(int p)
 static void accept_item(int p, int i)
 {
 	struct item *item = &run.side[p].in[i];
-	struct rail_buf buf = { item->in_parts ? NULL : item->at, item->room, kind_of(item->in_parts) };
+	struct rail_buf buf = {
+		item->in_parts ? NULL : item->at, item->room, kind_of(item->in_parts), .in_slices = item->in_slices,
+	};
 	int rc;
 
 	item->op.done = received;
@@ -364,6 +375,7 @@ void traffic_run(struct job *job, const struct traffic *t)
 {
 	run.job = job;
 	run.t = t;
+	run.gathered = run.scattered = 0;
 	if (getenv("RAIL_TEST_BYTES"))
 		largest = strtoul(getenv("RAIL_TEST_BYTES"), NULL, 0);
 	for (int p = 0; p < job->count; p++)
@@ -381,6 +393,7 @@ void traffic_run(struct job *job, const struct traffic *t)
 	while (rail_busy(job->ctx))
 		job_progress(job);
 	job_barrier(job);
+	CHECK(!t->slices || (run.gathered && run.scattered));
 	for (int p = 0; p < job->count; p++)
 		side_free(p);
 }

@@ -34,6 +34,11 @@ struct traffic {
 	 * neither's is RAIL_MEM_PARTS; the last have a table of twice as many.  0: no parts.
 	 */
 	size_t part_bytes;
+	/*
+	 * The sender's memory, the receiver's, both or neither is in several pieces, which are gathered and
+	 * scattered as slices where a message can go so; some messages can.
+	 */
+	bool slices;
 };
 
 /*

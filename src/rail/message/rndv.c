@@ -184,11 +184,14 @@ static bool may_slice(const struct rail_peer *peer, int policy, int bound, const
 	       (peer->rail_count == 1 || !rail_policies[policy].spreads);
 }
 
+/* Shorter memory in several pieces is packed: it may go eagerly (eager_choice.h). */
+enum { SLICED_FROM = 32 << 10 };
+
 bool rail_slices(const struct rail_peer *peer, const struct rail_way *way, size_t bytes)
 {
 	const struct rail_tx *tx = peer->route[way->policy];
 
-	if (!tx->lane || bytes <= peer->eager_most || bytes > peer->ctx->part_bytes ||
+	if (!tx->lane || bytes <= SLICED_FROM || bytes <= peer->ctx->eager_max || bytes > peer->ctx->part_bytes ||
 	    way->completion != RAIL_BY_IMMEDIATE || rail_policies[way->policy].not_both ||
 	    (way->rendezvous != RAIL_BY_AUTO && way->rendezvous != RAIL_BY_RING))
 		return false;
