@@ -11,7 +11,7 @@ run() {
 }
 
 for spec in order=rts place=late place=late/order srq=0,maxsge=2 srqwr=64 srq=1,srqwr=64,order=never inline=0 inline=16 qps=6 \
-	cqmem=8MiB cqmem=512KiB cqmem=300KiB rdatom=1 reads=1 link=ib,lid=100+7 link=ib,prefix=1+2 \
+	cqmem=8MiB cqmem=512KiB cqmem=300KiB maxcqe=160 maxcqe=200,order=never rdatom=1 reads=1 link=ib,lid=100+7 link=ib,prefix=1+2 \
 	link=ib,lid=0,grh=required link=ib,lid=0/5 link=ib,grh=required/optional pkeys=7fff:8001 pkeys=8001/0001 \
 	link=eth,gids=ll.v1:ll.v2:gap:alt4.v1:ip4.v2 link=eth,gids=ll.v2 \
 	link=eth,gids=alt4.v1:ip4.v2/ip4.v2 link=eth,gids=ip6.v2 event=sm:0/soft0:1@1ms

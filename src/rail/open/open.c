@@ -201,9 +201,13 @@ static int adapters_open(struct rail_ctx *ctx)
 			return rc;
 		ctx->adapter_count += first == r;
 	}
-	for (int a = 0; a < ctx->adapter_count; a++)
-		ctx->bulk_depth = rail_plan_depth_fits(ctx->bulk_depth, (uint32_t)ctx->adapter[a].attr.max_qp_wr,
-						       (uint32_t)ctx->adapter[a].attr.max_cqe);
+	for (int a = 0; a < ctx->adapter_count; a++) {
+		const struct ibv_device_attr *attr = &ctx->adapter[a].attr;
+
+		ctx->bulk_depth = rail_plan_depth_fits(ctx->bulk_depth, (uint32_t)attr->max_qp_wr,
+						       (uint32_t)attr->max_cqe);
+		ctx->cq_most = rail_plan_cq_least(ctx->cq_most, (uint32_t)attr->max_cqe);
+	}
 	ctx->polled = true;
 	for (int a = 0; a < ctx->adapter_count; a++)
 		ctx->polled &= rail_adapter_polls(&ctx->adapter[a]) && !ctx->adapter[a].withholds;
