@@ -327,6 +327,8 @@ static int device_scan(struct ibv_device *device, struct vrb_ports *out)
 
 	errno = 0;
 	context = ibv_open_device(device);
+	if (!context && (errno == EMFILE || errno == ENFILE))
+		return vrb_exhausted(ibv_get_device_name(device), errno);
 	if (!context) {
 		unopened_count(device, errno, out);
 		return 0;
@@ -340,6 +342,8 @@ static int device_scan(struct ibv_device *device, struct vrb_ports *out)
 	grown = realloc(out->port, (size_t)(out->count + attr.phys_port_cnt) * sizeof(*grown));
 	if (!grown) {
 		rc = attr.phys_port_cnt ? -ENOMEM : 0;
+		if (rc)
+			rg_error("no memory for the table of ports");
 		goto out;
 	}
 	out->port = grown;
@@ -442,11 +446,12 @@ static int ports_scan(struct ibv_device **list, bool soft, struct vrb_ports *out
 	struct vrb_ports ports = { .list = list };
 	int rc = 0;
 
+	if (!list && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+		return vrb_exhausted(NULL, errno);
 	for (int i = 0; list && list[i] && rc == 0; i++)
 		if (soft || !softhca_is_device(list[i]))
 			rc = device_scan(list[i], &ports);
 	if (rc) {
-		rg_error("no memory for the table of ports");
 		vrb_ports_free(&ports);
 		return rc;
 	}

@@ -79,12 +79,18 @@ struct vrb_ports {
 /*
  * Scan all ports of the devices in list (from ibv_get_device_list or
  * softhca_get_device_list).  The list belongs to the table from then on, also on failure.
- * Opens each device briefly; those that cannot be opened are omitted and counted.
+ * Opens each device briefly; those that cannot be opened are omitted and counted, unless this process has no
+ * descriptor left.  NULL, with errno: of no device, or an error as well.
  */
 int vrb_ports_scan(struct ibv_device **list, struct vrb_ports *out);
 /* The same without software HCAs, which the list has under the softhca command. */
 int vrb_ports_scan_real(struct ibv_device **list, struct vrb_ports *out);
 void vrb_ports_free(struct vrb_ports *ports);
+/*
+ * A line for a process that is out of descriptors or memory, so that nothing is known of the device; NULL: of all.
+ * Returns -error.
+ */
+int vrb_exhausted(const char *device, int error);
 /* Tell of all devices that could not be opened, in one line, if there are any. */
 void vrb_ports_tell_unopened(const struct vrb_ports *ports);
 
