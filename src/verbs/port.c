@@ -444,10 +444,13 @@ static int port_compare(const void *left, const void *right)
 static int ports_scan(struct ibv_device **list, bool soft, struct vrb_ports *out)
 {
 	struct vrb_ports ports = { .list = list };
+	const int error = errno;
 	int rc = 0;
 
-	if (!list && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
-		return vrb_exhausted(NULL, errno);
+	/* A libibverbs of no device says ENOSYS; the software HCA has refused its spec, and has told why. */
+	if (!list && error != ENOSYS &&
+	    (error == EMFILE || error == ENFILE || error == ENOMEM || softhca_exposed_node() >= 0))
+		return vrb_exhausted(NULL, error ? error : EIO);
 	for (int i = 0; list && list[i] && rc == 0; i++)
 		if (soft || !softhca_is_device(list[i]))
 			rc = device_scan(list[i], &ports);

@@ -87,7 +87,7 @@ int vrb_ports_scan(struct ibv_device **list, struct vrb_ports *out);
 int vrb_ports_scan_real(struct ibv_device **list, struct vrb_ports *out);
 void vrb_ports_free(struct vrb_ports *ports);
 /*
- * A line for a process that is out of descriptors or memory, so that nothing is known of the device; NULL: of all.
+ * A line for a process that cannot learn of a device, as one that is out of descriptors; NULL: of all.
  * Returns -error.
  */
 int vrb_exhausted(const char *device, int error);

@@ -63,6 +63,18 @@ expect "rg_verbs_bw: a limit of one host" refuses 'soft0:1 grants a queue pair 1
 expect "... one line" [ "$(ours rg_verbs_bw)" -eq 1 ]
 on cqmem=4KiB 2 ./pt2pt/rg_verbs_bw --sizes 4K --time-cap 20ms
 expect "rg_verbs_bw: locked memory" refuses 'entries of 64 bytes are [0-9]* KiB of locked memory'
+# A process that cannot learn of its devices says so, and takes no other way: a wrong spec, no descriptor left.
+if drawn 2 "unknown devices"; then
+	run rate=1GB/s+2GB/s,ports=1
+	expect "a wrong spec" refuses '^rg_bw: the RDMA devices cannot be listed: Invalid argument'
+	expect "... no other way" [ "$(ours rg_bw)" -eq 1 ]
+	for descriptors in 18 22 26 30; do
+		on like=mlx5-ib 2 sh -c 'ulimit -n "$0" && exec "$@"' "$descriptors" ./pt2pt/rg_bw --sizes 8 --time-cap 20ms
+		cat "$err" >>"$work/few"
+		expect "$descriptors descriptors: no other reason" [ "$(grep -c 'no ACTIVE RDMA port\|over TCP' "$err")" -eq 0 ]
+	done
+	expect "too few descriptors: the reason" grep -q '^rg_bw: .* cannot be [a-z]*: Too many open files (ulimit -n: ' "$work/few"
+fi
 # A port is accused of what the fabric does, and of nothing that its adapter lacks; a key of no partition is none.
 pairs() {
 	spec=$1
@@ -122,6 +134,8 @@ if drawn 2 "exact"; then
 	expect "... no line" [ "$(ours railgauge)" -eq 0 ]
 	all qps=4
 	expect "qps=4: ends" refuses 'cannot make a queue pair'
+	expect "... one line for each peer" [ "$(grep -c 'cannot make a queue pair' "$err")" -eq "$(grep -c '^ring: peer . is lost: no connection: .*cannot make a queue pair' "$err")" -a \
+		"$(grep -c 'no connection: Cannot' "$err")" -eq 0 ]
 	expect "... said before" grep -q 'each with 1 peer and itself x 2 and 1 for datagrams, would take 5: ' "$err"
 fi
 drawn 2 pkeys=0001 || finish
