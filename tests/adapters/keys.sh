@@ -122,6 +122,11 @@ all() {
 	on "$1" 2 ./src/cli/railgauge exec --over stripe -- ./tests/adapters/ring all
 	row "$1" ring
 }
+if drawn 2 "limited, to itself"; then
+	all pkeys=7fff/ffff
+	expect "a limited member sends to itself" passes
+	expect "... by memory" grep -q 'a rank to itself by memory' "$err"
+fi
 if drawn 2 "exact"; then
 	all qps=9
 	expect "qps=9: passes" passes

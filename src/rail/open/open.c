@@ -120,6 +120,9 @@ static bool wants_local(const struct rail_ctx *ctx)
 {
 	struct softhca_model model;
 
+	/* Two limited members of a partition do not talk: such a process has no rail to itself. */
+	if (ctx->limited && ctx->cfg.local_fabric && !has_neighbour(&ctx->cfg))
+		return true;
 	if (ctx->settings.intranode != RAIL_INTRANODE_SOFT || !ctx->cfg.local_fabric ||
 	    !has_neighbour(&ctx->cfg))
 		return false;
@@ -333,7 +336,8 @@ static void ctx_describe(struct rail_ctx *ctx)
 	used = strlen(ctx->text);
 	if (ctx->local >= 0)
 		snprintf(ctx->text + used, sizeof(ctx->text) - used,
-			 "; ranks of one node by memory (untimed software HCA)");
+			 "; %s by memory (untimed software HCA)", has_neighbour(&ctx->cfg) ?
+			 "ranks of one node" : "a rank to itself");
 }
 
 /* ---- Opening and closing ------------------------------------------------ */

@@ -82,6 +82,7 @@ struct rail_ctx {
 	int local;			/* the rail to this node, after them; or -1 */
 	struct rail_gids *gids;		/* NULL: each rail has one GID here */
 	bool lag;			/* a rail of the job has a LAG at any host */
+	bool limited;			/* by its P_Key on a rail this process is a limited member there */
 	bool narrow;			/* each peer has one rail, and a small share (bounds.c) */
 	uint64_t cq_bytes;		/* that this process may lock, choice_host.cq_bytes */
 	uint64_t plan_ranks;		/* plan.h: those of the job, narrow: many at least */
