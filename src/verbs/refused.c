@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "util/err.h"
 #include "verbs/vrb.h"
 
 /* "ulimit -l: 64KiB" */
@@ -19,18 +18,6 @@ static const char *locked_limit(char *buf, size_t size)
 	else
 		snprintf(buf, size, ", ulimit -l: %llu KiB", (unsigned long long)limit.rlim_cur / 1024);
 	return buf;
-}
-
-int vrb_exhausted(const char *device, int error)
-{
-	char most[48] = "";
-	struct rlimit limit;
-
-	if (error == EMFILE && !getrlimit(RLIMIT_NOFILE, &limit))
-		snprintf(most, sizeof(most), " (ulimit -n: %llu)", (unsigned long long)limit.rlim_cur);
-	rg_error("%s cannot be %s: %s%s", device ? device : "the RDMA devices", device ? "opened" : "listed",
-		 strerror(error), most);
-	return -error;
 }
 
 /* The first number that is beyond what the device has, which 0 does not tell; false: none is. */

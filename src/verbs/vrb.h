@@ -86,11 +86,6 @@ int vrb_ports_scan(struct ibv_device **list, struct vrb_ports *out);
 /* The same without software HCAs, which the list has under the softhca command. */
 int vrb_ports_scan_real(struct ibv_device **list, struct vrb_ports *out);
 void vrb_ports_free(struct vrb_ports *ports);
-/*
- * A line for a process that cannot learn of a device, as one that is out of descriptors; NULL: of all.
- * Returns -error.
- */
-int vrb_exhausted(const char *device, int error);
 /* Tell of all devices that could not be opened, in one line, if there are any. */
 void vrb_ports_tell_unopened(const struct vrb_ports *ports);
 

@@ -1,6 +1,6 @@
 /*
- * kern.c - attributes as the kernel has them, from and to those of verbs: what librdmacm asks of the
- * libibverbs beside it.  No object takes part, so no device decides.
+ * kern.c - attributes as the kernel has them, from and to those of verbs: what librdmacm takes from
+ * libibverbs.  No object takes part, so no device decides.
  */
 #include <string.h>
 
