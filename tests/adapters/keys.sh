@@ -140,7 +140,7 @@ if drawn 2 "exact"; then
 	all qps=4
 	expect "qps=4: ends" refuses 'cannot make a queue pair'
 	expect "... one line for each peer" [ "$(grep -c 'cannot make a queue pair' "$err")" -eq "$(grep -c '^ring: peer . is lost: no connection: .*cannot make a queue pair' "$err")" -a \
-		"$(grep -c 'no connection: Cannot' "$err")" -eq 0 ]
+		"$(grep -c '^ring: .*no connection: Cannot' "$err")" -eq 0 ]
 	expect "... said before" grep -q 'each with 1 peer and itself x 2 and 1 for datagrams, would take 5: ' "$err"
 fi
 drawn 2 pkeys=0001 || finish
