@@ -309,6 +309,7 @@ static struct rail_plan_peer peer_of(const struct topo_report *r, unsigned ranks
 			continue;
 		peer.rails++;
 		peer.bulk_depth = rail_plan_depth_fits(peer.bulk_depth, rail->requests, rail->cq_entries);
+		peer.cq_most = rail_plan_cq_least(peer.cq_most, rail->cq_entries);
 	}
 	return peer;
 }

@@ -15,7 +15,7 @@ librail_core_la_SOURCES = \
 	src/rail/peer/on_demand.c src/rail/open/open.c src/rail/open/options.c src/rail/message/parts.c src/rail/peer/peer.c \
 	src/rail/peer/peer_end.c src/rail/peer/peer_failure.c src/rail/plan.c src/rail/plan.h src/rail/policy.c src/rail/lane/pool.c src/rail/open/progress.c \
 	src/rail/peer/queues.c src/rail/message/rate_estimate.c src/rail/peer/reach.c src/rail/message/rndv.c src/rail/message/rndv_receive.c src/rail/message/scheme.c src/rail/message/scheme_race.c src/rail/message/late.c src/rail/message/scheme_learner.c src/rail/message/eager_learner.c src/rail/message/copy_learner.c src/rail/open/learner.c src/rail/message/eager_choice.c src/rail/open/costs.c \
-	src/rail/message/rndv_send.c src/rail/open/select.c src/rail/open/port_choice.c src/rail/open/port_choice_text.c src/rail/open/peer_gids.c src/rail/open/peer_gids.h src/rail/open/bounds.c src/rail/open/port_loss.c src/rail/open/port_match.c src/rail/open/port_probe.c \
+	src/rail/message/rndv_send.c src/rail/open/select.c src/rail/open/port_choice.c src/rail/open/port_choice_text.c src/rail/open/peer_gids.c src/rail/open/peer_gids.h src/rail/open/bounds.c src/rail/open/port_loss.c src/rail/open/port_match.c src/rail/open/port_set.c src/rail/open/port_set.h src/rail/open/port_probe.c \
 	src/rail/open/port_path.c src/rail/open/gid_lists.c src/rail/open/lists.c src/rail/open/wanted.c src/rail/open/wanted.h src/rail/open/common.c src/rail/open/common.h src/rail/open/port_choice.h \
 	src/rail/message/shared_limit.c src/rail/message/slices.c src/rail/message/stripe.c src/rail/message/table.c src/rail/open/trace.c src/rail/open/way.c \
 	src/rail/peer/bound_rail.h src/rail/message/cancel.h src/rail/message/chunks.h src/rail/message/eager.h \

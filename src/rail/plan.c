@@ -67,12 +67,18 @@ struct rail_plan_share rail_plan_ring(uint64_t ranks, uint64_t eager, bool copie
 	};
 }
 
-struct rail_plan_share rail_plan_send(uint64_t ranks, uint64_t eager)
+/* The sends, the receives, and a request of each to drain by are in one queue. */
+static bool slots_fit(uint32_t slots, uint32_t cq_most)
+{
+	return !cq_most || RAIL_PLAN_EAGER_SQ + 1 + slots + 1 <= cq_most;
+}
+
+struct rail_plan_share rail_plan_send(uint64_t ranks, uint64_t eager, uint32_t cq_most)
 {
 	const uint32_t part = eager > RAIL_EAGER_ROW_BYTES ? 2 : 1;	/* of the same memory */
 	uint32_t slots = SEND_SLOTS / part;
 
-	while (slots > SEND_SLOTS_LEAST && slots * ranks > SEND_SLOTS_ALL / part)
+	while (slots > SEND_SLOTS_LEAST && (slots * ranks > SEND_SLOTS_ALL / part || !slots_fit(slots, cq_most)))
 		slots /= 2;
 	return (struct rail_plan_share){
 		.slots = slots,
@@ -97,7 +103,8 @@ static uint32_t depth_of(const struct rail_plan_peer *p)
 
 static struct rail_plan_share share_of(const struct rail_plan_peer *p)
 {
-	return p->polled ? rail_plan_ring(p->ranks, p->eager, p->copied) : rail_plan_send(p->ranks, p->eager);
+	return p->polled ? rail_plan_ring(p->ranks, p->eager, p->copied) :
+			   rail_plan_send(p->ranks, p->eager, p->cq_most);
 }
 
 /* Each queue has one more request, by which it is drained. */

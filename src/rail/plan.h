@@ -36,7 +36,13 @@ uint32_t rail_plan_bulk_depth(uint64_t ranks);
 uint32_t rail_plan_depth_fits(uint32_t depth, uint32_t requests, uint32_t cq_entries);
 /* copied: the processors of both ends move the bytes. */
 struct rail_plan_share rail_plan_ring(uint64_t ranks, uint64_t eager, bool copied);
-struct rail_plan_share rail_plan_send(uint64_t ranks, uint64_t eager);
+/* cq_most: entries of the smallest completion queue of the devices; 0: not known. */
+struct rail_plan_share rail_plan_send(uint64_t ranks, uint64_t eager, uint32_t cq_most);
+/* The smaller of two cq_most. */
+static inline uint32_t rail_plan_cq_least(uint32_t a, uint32_t b)
+{
+	return !a || (b && b < a) ? b : a;
+}
 uint64_t rail_plan_ring_bytes(const struct rail_plan_share *share);
 uint64_t rail_plan_send_bytes(const struct rail_plan_share *share);
 
@@ -49,6 +55,7 @@ struct rail_plan_peer {
 	bool polled;			/* rings; else SENDs into a shared receive queue */
 	bool copied;			/* by the processors of both ends */
 	uint32_t bulk_depth;		/* of the devices; 0: rail_plan_bulk_depth */
+	uint32_t cq_most;		/* as of rail_plan_send */
 };
 
 struct rail_plan_need {

@@ -88,7 +88,8 @@ libsofthca_core_la_SOURCES += src/softhca/engine/progress_thread.c src/softhca/e
 	src/softhca/engine/under_way.c src/softhca/engine/under_way.h \
 	src/softhca/engine/wait.c src/softhca/engine/wait.h src/softhca/engine/wr.c src/softhca/engine/wr.h
 libsofthca_core_la_SOURCES += src/softhca/api/about.c src/softhca/api/fabric.c \
-	src/softhca/api/fabric.h src/softhca/api/inherit.c src/softhca/api/inherit.h src/softhca/api/map.c \
+	src/softhca/api/fabric.h src/softhca/api/inherit.c src/softhca/api/inherit.h \
+	src/softhca/api/kern.c src/softhca/api/kern.h src/softhca/api/map.c \
 	src/softhca/api/open.c src/softhca/api/open.h src/softhca/api/real.c \
 	src/softhca/api/real.h src/softhca/api/shim.c src/softhca/api/strings.c \
 	src/softhca/api/verbs_names.h

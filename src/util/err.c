@@ -19,6 +19,8 @@ static bool quiet;
 static bool holding;
 static char held[LINE_MAX_BYTES];
 static size_t held_bytes;
+static char begin[128];
+static bool begun;		/* there was an error with these words */
 
 void rg_set_program(const char *name)
 {
@@ -107,10 +109,11 @@ static void line_write(const char *mark, bool error, const char *fmt, va_list ar
 	size_t room = sizeof(line) - 1, length;
 	int saved = errno, n;
 
+	begun |= error;
 	/* Ranks agree on who prints what is kept: perhaps this one alone has an error. */
 	if (quiet && !(holding && error))
 		return;
-	n = snprintf(line, room, "%s: %s", program, mark);
+	n = snprintf(line, room, "%s: %s%s", program, mark, error ? begin : "");
 	length = n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
 	n = vsnprintf(line + length, room - length, fmt, args);
 	if (n > 0)
@@ -166,6 +169,22 @@ bool rg_errors_release(bool print)
 		line_send(held, held_bytes);
 	held_bytes = 0;
 	return any;
+}
+
+void rg_errors_begin_with(const char *fmt, ...)
+{
+	va_list args;
+
+	begun = false;
+	va_start(args, fmt);
+	vsnprintf(begin, sizeof(begin), fmt, args);
+	va_end(args);
+}
+
+bool rg_errors_begin_as_ever(void)
+{
+	*begin = 0;
+	return begun;
 }
 
 void rg_error(const char *fmt, ...)

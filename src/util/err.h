@@ -42,6 +42,13 @@ void rg_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void rg_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
+ * Between these two calls an error begins with these words, so that who detects it need not know what it ends, and who
+ * knows adds no line.  True from the latter: there was an error.  Calls do not nest.
+ */
+void rg_errors_begin_with(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+bool rg_errors_begin_as_ever(void);
+
+/*
  * The exit code of a program that would end with `status`: RG_EXIT_FAULT, after a line, if text on
  * standard output could not be written.
  */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "util/err.h"
@@ -318,6 +319,19 @@ void vrb_ports_tell_unopened(const struct vrb_ports *ports)
 			strerror(ports->unopened_error));
 }
 
+/* A line for a process that cannot learn of a device, as one that is out of descriptors; NULL: of all. */
+static int unknown(const char *device, int error)
+{
+	char most[48] = "";
+	struct rlimit limit;
+
+	if (error == EMFILE && !getrlimit(RLIMIT_NOFILE, &limit))
+		snprintf(most, sizeof(most), " (ulimit -n: %llu)", (unsigned long long)limit.rlim_cur);
+	rg_error("%s cannot be %s: %s%s", device ? device : "the RDMA devices", device ? "opened" : "listed",
+		 strerror(error), most);
+	return -error;
+}
+
 static int device_scan(struct ibv_device *device, struct vrb_ports *out)
 {
 	struct ibv_context *context;
@@ -327,6 +341,8 @@ static int device_scan(struct ibv_device *device, struct vrb_ports *out)
 
 	errno = 0;
 	context = ibv_open_device(device);
+	if (!context && (errno == EMFILE || errno == ENFILE))
+		return unknown(ibv_get_device_name(device), errno);
 	if (!context) {
 		unopened_count(device, errno, out);
 		return 0;
@@ -340,6 +356,8 @@ static int device_scan(struct ibv_device *device, struct vrb_ports *out)
 	grown = realloc(out->port, (size_t)(out->count + attr.phys_port_cnt) * sizeof(*grown));
 	if (!grown) {
 		rc = attr.phys_port_cnt ? -ENOMEM : 0;
+		if (rc)
+			rg_error("no memory for the table of ports");
 		goto out;
 	}
 	out->port = grown;
@@ -440,13 +458,17 @@ static int port_compare(const void *left, const void *right)
 static int ports_scan(struct ibv_device **list, bool soft, struct vrb_ports *out)
 {
 	struct vrb_ports ports = { .list = list };
+	const int error = errno;
 	int rc = 0;
 
+	/* A libibverbs of no device says ENOSYS; the software HCA has refused its spec, and has told why. */
+	if (!list && error != ENOSYS &&
+	    (error == EMFILE || error == ENFILE || error == ENOMEM || softhca_exposed_node() >= 0))
+		return unknown(NULL, error ? error : EIO);
 	for (int i = 0; list && list[i] && rc == 0; i++)
 		if (soft || !softhca_is_device(list[i]))
 			rc = device_scan(list[i], &ports);
 	if (rc) {
-		rg_error("no memory for the table of ports");
 		vrb_ports_free(&ports);
 		return rc;
 	}

@@ -79,7 +79,8 @@ struct vrb_ports {
 /*
  * Scan all ports of the devices in list (from ibv_get_device_list or
  * softhca_get_device_list).  The list belongs to the table from then on, also on failure.
- * Opens each device briefly; those that cannot be opened are omitted and counted.
+ * Opens each device briefly; those that cannot be opened are omitted and counted, unless this process has no
+ * descriptor left.  NULL, with errno: of no device, or an error as well.
  */
 int vrb_ports_scan(struct ibv_device **list, struct vrb_ports *out);
 /* The same without software HCAs, which the list has under the softhca command. */

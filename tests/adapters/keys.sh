@@ -11,7 +11,7 @@ run() {
 }
 
 for spec in order=rts place=late place=late/order srq=0,maxsge=2 srqwr=64 srq=1,srqwr=64,order=never inline=0 inline=16 qps=6 \
-	cqmem=8MiB cqmem=512KiB cqmem=300KiB rdatom=1 reads=1 link=ib,lid=100+7 link=ib,prefix=1+2 \
+	cqmem=8MiB cqmem=512KiB cqmem=300KiB maxcqe=160 maxcqe=200,order=never rdatom=1 reads=1 link=ib,lid=100+7 link=ib,prefix=1+2 \
 	link=ib,lid=0,grh=required link=ib,lid=0/5 link=ib,grh=required/optional pkeys=7fff:8001 pkeys=8001/0001 \
 	link=eth,gids=ll.v1:ll.v2:gap:alt4.v1:ip4.v2 link=eth,gids=ll.v2 \
 	link=eth,gids=alt4.v1:ip4.v2/ip4.v2 link=eth,gids=ip6.v2 event=sm:0/soft0:1@1ms
@@ -63,6 +63,20 @@ expect "rg_verbs_bw: a limit of one host" refuses 'soft0:1 grants a queue pair 1
 expect "... one line" [ "$(ours rg_verbs_bw)" -eq 1 ]
 on cqmem=4KiB 2 ./pt2pt/rg_verbs_bw --sizes 4K --time-cap 20ms
 expect "rg_verbs_bw: locked memory" refuses 'entries of 64 bytes are [0-9]* KiB of locked memory'
+# A process that cannot learn of its devices says so, and takes no other way: a wrong spec, no descriptor left.
+if drawn 2 "unknown devices"; then
+	run rate=1GB/s+2GB/s,ports=1
+	expect "a wrong spec" refuses '^rg_bw: the RDMA devices cannot be listed: Invalid argument'
+	expect "... no other way" [ "$(ours rg_bw)" -eq 1 ]
+	# With the fewest the MPI library has too few for itself.
+	descriptors=14
+	until grep -qs '^rg_bw: .* cannot be [a-z]*: Too many open files (ulimit -n: ' "$err" || [ $descriptors -ge 80 ]; do
+		descriptors=$((descriptors + 2))
+		on like=mlx5-ib 2 sh -c 'ulimit -n "$0" && exec "$@"' "$descriptors" ./pt2pt/rg_bw --sizes 8 --time-cap 20ms
+		expect "$descriptors descriptors: no other reason" [ "$(grep -c 'no ACTIVE RDMA port\|over TCP' "$err")" -eq 0 ]
+	done
+	expect "too few descriptors: the reason" [ $descriptors -lt 80 ]
+fi
 # A port is accused of what the fabric does, and of nothing that its adapter lacks; a key of no partition is none.
 pairs() {
 	spec=$1
@@ -110,6 +124,11 @@ all() {
 	on "$1" 2 ./src/cli/railgauge exec --over stripe -- ./tests/adapters/ring all
 	row "$1" ring
 }
+if drawn 2 "limited, to itself"; then
+	all pkeys=7fff/ffff
+	expect "a limited member sends to itself" passes
+	expect "... by memory" grep -q 'a rank to itself by memory' "$err"
+fi
 if drawn 2 "exact"; then
 	all qps=9
 	expect "qps=9: passes" passes
@@ -122,6 +141,8 @@ if drawn 2 "exact"; then
 	expect "... no line" [ "$(ours railgauge)" -eq 0 ]
 	all qps=4
 	expect "qps=4: ends" refuses 'cannot make a queue pair'
+	expect "... one line for each peer" [ "$(grep -c 'cannot make a queue pair' "$err")" -eq "$(grep -c '^ring: peer . is lost: no connection: .*cannot make a queue pair' "$err")" -a \
+		"$(grep -c '^ring: .*no connection: Cannot' "$err")" -eq 0 ]
 	expect "... said before" grep -q 'each with 1 peer and itself x 2 and 1 for datagrams, would take 5: ' "$err"
 fi
 drawn 2 pkeys=0001 || finish

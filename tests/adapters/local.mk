@@ -1,7 +1,7 @@
 # ---- adapters of other personalities, without one: make check-adapters -------------------------
 EXTRA_DIST += tests/adapters/adapters.sh tests/adapters/as.sh tests/adapters/tree.sh tests/adapters/mpirun.sh $(adapters_jobs:=.sh)
 adapters_jobs = tests/adapters/sets tests/adapters/keys tests/adapters/ports tests/adapters/events tests/adapters/order tests/adapters/absent \
-	tests/adapters/hw tests/adapters/table
+	tests/adapters/hw tests/adapters/programs tests/adapters/table
 check_PROGRAMS += tests/adapters/ring
 tests_adapters_ring_LDADD = $(MPI_LIBS)
 tests_adapters_ring_LDFLAGS = $(mpi_program_ldflags) -no-install

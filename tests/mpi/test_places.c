@@ -74,6 +74,10 @@ static void test_devices(void **state)
 		   "shows no device; fix");
 	strcpy(all[3].no_ports, "mlx5_0:1: INIT");
 	is_refused(false, -ENODEV, "host node1 (rank 3), others have one: mlx5_0:1: INIT; fix");
+	/* A rank that is out of descriptors has not looked. */
+	all[2].ports = -EMFILE;
+	is_refused(false, -EMFILE, "the RDMA devices of host node1 cannot be listed and opened by rank 2: Too many open "
+		   "files (ulimit -n)");
 	/* What was asked for needs no device. */
 	net_everywhere(1);
 	is_fabric(true, PLACES_NET);

@@ -206,7 +206,7 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_meet tests/softhca/test_meet_hostile tests/softhca/test_meet_net \
 	tests/softhca/test_net tests/softhca/test_netif tests/softhca/test_wire \
 	tests/softhca/test_wire_requester tests/softhca/test_wire_bounds tests/softhca/test_wire_breaches
-SOFTHCA_UNITS += tests/softhca/test_netif_list tests/softhca/test_probe
+SOFTHCA_UNITS += tests/softhca/test_netif_list tests/softhca/test_probe tests/softhca/test_kern
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
 endif
@@ -244,6 +244,7 @@ tests_softhca_test_netif_SOURCES = tests/softhca/test_netif.c tests/softhca/name
 tests_softhca_test_netif_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_netif_list_SOURCES = tests/softhca/test_netif_list.c tests/softhca/namespace.h
 tests_softhca_test_netif_list_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_kern_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_probe_SOURCES = tests/softhca/test_probe.c tests/softhca/namespace.h
 tests_softhca_test_probe_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_probe_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns

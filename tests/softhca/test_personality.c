@@ -254,6 +254,25 @@ static void test_limits(void **state)
 	end_close(&e);
 }
 
+/* A queue pair with ibv_wr_* that asks for no inline data has none, and is made all the same. */
+static void test_no_inline(void **state)
+{
+	struct end e = end_open("like=mlx5-ib", 0);
+	struct ibv_qp_init_attr_ex wish = {
+		.send_cq = e.cq, .recv_cq = e.cq, .qp_type = IBV_QPT_RC, .pd = e.pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_qp *qp = ibv_create_qp_ex(e.c, &wish);
+
+	(void)state;
+	assert_non_null(qp);
+	assert_int_equal(wish.cap.max_inline_data, 0);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	end_close(&e);
+}
+
 /* 15 entries and the unusable one are 1 KiB, the 16 of the end's queue 2 KiB.  A resize needs both. */
 static void test_cq_memory(void **state)
 {
@@ -556,6 +575,7 @@ int main(void)
 		TEST(test_services),
 		TEST(test_atomics),
 		TEST(test_limits),
+		TEST(test_no_inline),
 		TEST(test_cq_memory),
 		TEST(test_reads),
 #if defined(__x86_64__) || defined(__i386__)

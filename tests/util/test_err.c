@@ -75,6 +75,22 @@ static void test_held(void **state)
 	}
 }
 
+/* The line of an error begins with what it ends, warnings do not. */
+static void test_begin(void **state)
+{
+	(void)state;
+	rg_set_program("rg_x");
+	capture_begin(2);
+	rg_errors_begin_with("peer %d is lost: ", 7);
+	rg_warn("slow");
+	assert_false(rg_errors_begin_as_ever());
+	rg_errors_begin_with("peer %d is lost: ", 7);
+	rg_error("no queue pair");
+	assert_true(rg_errors_begin_as_ever());
+	rg_error("other");
+	assert_string_equal(capture_end(), "rg_x: warning: slow\nrg_x: peer 7 is lost: no queue pair\nrg_x: other\n");
+}
+
 static void test_rank(void **state)
 {
 	static const char *const names[] = {
@@ -100,6 +116,7 @@ int main(void)
 		cmocka_unit_test(test_line),
 		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_held_quietly),
+		cmocka_unit_test(test_begin),
 		cmocka_unit_test(test_rank),
 	};
 

@@ -170,6 +170,29 @@ static void test_line(void **state)
 	vrb_ports_free(&ports);
 }
 
+/* A process that is out of descriptors ends; the device is not counted as one that cannot be opened. */
+static void test_exhausted(void **state)
+{
+	struct vrb_ports ports;
+	char number[16];
+	const char *text;
+
+	(void)state;
+	snprintf(number, sizeof(number), "%d", EMFILE);
+	setenv("FAKE_OPEN", number, 1);
+	capture_begin(2);
+	assert_int_equal(vrb_ports_scan_real(ibv_get_device_list(NULL), &ports), -EMFILE);
+	errno = EMFILE;
+	assert_int_equal(vrb_ports_scan_real(NULL, &ports), -EMFILE);
+	text = capture_end();
+	assert_non_null(strstr(text, "test_absent: fake0 cannot be opened: Too many open files (ulimit -n: "));
+	assert_non_null(strstr(text, "test_absent: the RDMA devices cannot be listed: Too many open files (ulimit -n: "));
+	/* No device, as libibverbs says it. */
+	errno = ENOSYS;
+	assert_int_equal(vrb_ports_scan_real(NULL, &ports), 0);
+	assert_int_equal(ports.count, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +203,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_groups, begin, end),
 		cmocka_unit_test_setup_teardown(test_unlisted, begin, end),
 		cmocka_unit_test_setup_teardown(test_line, begin, end),
+		cmocka_unit_test_setup_teardown(test_exhausted, begin, end),
 	};
 
 	rg_set_program("test_absent");

@@ -84,6 +84,8 @@ static bool is_down_a_port(void)
 
 void hello_fill(struct hello *h)
 {
+	int rc;
+
 	memset(h, 0, sizeof(*h));
 	gethostname(h->host, sizeof(h->host) - 1);
 	rg_host_find(&h->at);
@@ -102,8 +104,9 @@ void hello_fill(struct hello *h)
 	if (!layer.world_rank &&
 	    getrandom(h->secret, sizeof(h->secret), 0) != sizeof(h->secret))
 		memset(h->secret, 0, sizeof(h->secret));
-	if (rail_probe(&world_settings.rail, &h->ports))
-		h->ports = 0;
+	rc = rail_probe(&world_settings.rail, &h->ports);
+	if (rc)
+		h->ports = rc;
 	if (!h->ports)
 		rail_probe_why(h->no_ports, sizeof(h->no_ports));
 }

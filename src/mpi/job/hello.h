@@ -30,6 +30,7 @@ struct hello {
 
 #pragma GCC visibility push(hidden)
 
+/* Lines are to be held: a rank that cannot read its ports has the error in `ports`, and places.h tells. */
 void hello_fill(struct hello *h);
 
 /* -EINVAL, after a line, if two ranks have other values of an option. */

@@ -63,10 +63,21 @@ static int memory_check(const struct hello *all, int other)
 	return -EINVAL;
 }
 
+/* Nothing is known of that rank's devices: it may have all that others have. */
+static int unread(const struct hello *h, int rank)
+{
+	rg_error("the RDMA devices of host %s cannot be listed and opened by rank %d: %s%s", h->host, rank,
+		 strerror(-h->ports), h->ports == -EMFILE ? " (ulimit -n)" : "");
+	return h->ports;
+}
+
 int places_fabric(const struct hello *all, int n, bool asked, enum places_fabric *out)
 {
 	int with = 0, without = -1;
 
+	for (int i = 0; i < n && !asked; i++)
+		if (all[i].ports < 0)
+			return unread(&all[i], i);
 	for (int i = 0; i < n; i++)
 		if (all[i].ports > 0)
 			with++;

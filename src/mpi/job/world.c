@@ -266,10 +266,10 @@ static int open_world(struct hello *all)
 	enum places_fabric fabric = PLACES_MEMORY;
 	int rc;
 
+	rg_errors_hold();
 	hello_fill(&mine);
 	start_allgather(&mine, sizeof(mine), all);
 	layer.oversubscribed = places_oversubscribed(all, layer.world_size, layer.world_rank);
-	rg_errors_hold();
 	rc = places_find(all, &fabric);
 	if (fabric == PLACES_DEVICES) {
 		rc = agree(rc);

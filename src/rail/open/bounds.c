@@ -63,6 +63,7 @@ uint64_t rail_bound_queues(const struct rail_settings *set, const struct vrb_por
 		.ranks = ranks, .rails = rails < RAIL_MAX ? rails : RAIL_MAX, .qps = rail_plan_qps(set->qps, true),
 		.eager = set->eager == RAIL_AUTO ? rail_plan_eager(ranks, false) : set->eager,
 		.bulk_depth = rail_plan_depth_fits(rail_plan_bulk_depth(ranks), port->requests, port->cq_entries),
+		.cq_most = port->cq_entries,
 	};
 	const uint32_t largest = port->cq_entries ? port->cq_entries : UINT32_MAX;
 	const uint64_t entries = (uint64_t)ranks * rail_plan_most(&peer).cq_entries;
@@ -126,6 +127,8 @@ static struct crowd crowd_of(const struct rail_hosts *h, unsigned index, unsigne
 		.qps = rail_plan_qps(c.host->qps, lag),
 	};
 	c.peer.bulk_depth = depth_of(&c, ranks);
+	for (unsigned r = 0; r < c.peer.rails; r++)
+		c.peer.cq_most = rail_plan_cq_least(c.peer.cq_most, port_of(&c, r)->cq_entries);
 	c.narrow = c.peer;
 	c.narrow.ranks = ranks < RAIL_PLAN_MANY ? RAIL_PLAN_MANY : ranks;
 	c.narrow.eager = c.host->eager == RAIL_AUTO ? rail_plan_eager(RAIL_PLAN_MANY, false) : c.host->eager;

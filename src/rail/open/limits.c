@@ -78,15 +78,16 @@ static void queues_check(const struct rail_ctx *ctx)
 	const struct rail_plan_node node = config_node(&ctx->cfg, ctx->local < 0);
 	const struct rail_plan_peer peer = ctx_plan_peer(ctx);
 	const unsigned adapters = (unsigned)ctx->adapter_count;
+	const uint64_t others = rail_plan_reached(&node) - (rail_plan_reached(&node) == node.ranks);
 	struct rail_plan_adapter of[RAIL_ALL];
 
 	for (unsigned a = 0; a < adapters; a++)
 		of[a] = (struct rail_plan_adapter){ ctx_rails_on(ctx, (int)a), (uint32_t)ctx->adapter[a].attr.max_cqe };
 	if (ctx->cq_bytes && !rail_plan_queues(&peer, &node, of, adapters, ctx->narrow, ctx->cq_bytes))
 		rg_warn("a process of %s may lock %llu KiB for completion queues; those of connections with %llu "
-			"other ranks take up to %llu: connections beyond fail (ulimit -l, fewer ranks, --rails, --qps)",
+			"other rank%s take up to %llu: connections beyond fail (ulimit -l, fewer ranks, --rails, --qps)",
 			ctx->host, (unsigned long long)(ctx->cq_bytes >> 10),
-			(unsigned long long)(rail_plan_reached(&node) - (rail_plan_reached(&node) == node.ranks)),
+			(unsigned long long)others, others == 1 ? "" : "s",
 			(unsigned long long)(rail_plan_queues(&peer, &node, of, adapters, ctx->narrow, UINT64_MAX) >> 10));
 }
 

@@ -120,6 +120,9 @@ static bool wants_local(const struct rail_ctx *ctx)
 {
 	struct softhca_model model;
 
+	/* Two limited members of a partition do not talk: such a process has no rail to itself. */
+	if (ctx->limited && ctx->cfg.local_fabric && !has_neighbour(&ctx->cfg))
+		return true;
 	if (ctx->settings.intranode != RAIL_INTRANODE_SOFT || !ctx->cfg.local_fabric ||
 	    !has_neighbour(&ctx->cfg))
 		return false;
@@ -201,9 +204,13 @@ static int adapters_open(struct rail_ctx *ctx)
 			return rc;
 		ctx->adapter_count += first == r;
 	}
-	for (int a = 0; a < ctx->adapter_count; a++)
-		ctx->bulk_depth = rail_plan_depth_fits(ctx->bulk_depth, (uint32_t)ctx->adapter[a].attr.max_qp_wr,
-						       (uint32_t)ctx->adapter[a].attr.max_cqe);
+	for (int a = 0; a < ctx->adapter_count; a++) {
+		const struct ibv_device_attr *attr = &ctx->adapter[a].attr;
+
+		ctx->bulk_depth = rail_plan_depth_fits(ctx->bulk_depth, (uint32_t)attr->max_qp_wr,
+						       (uint32_t)attr->max_cqe);
+		ctx->cq_most = rail_plan_cq_least(ctx->cq_most, (uint32_t)attr->max_cqe);
+	}
 	ctx->polled = true;
 	for (int a = 0; a < ctx->adapter_count; a++)
 		ctx->polled &= rail_adapter_polls(&ctx->adapter[a]) && !ctx->adapter[a].withholds;
@@ -329,7 +336,8 @@ static void ctx_describe(struct rail_ctx *ctx)
 	used = strlen(ctx->text);
 	if (ctx->local >= 0)
 		snprintf(ctx->text + used, sizeof(ctx->text) - used,
-			 "; ranks of one node by memory (untimed software HCA)");
+			 "; %s by memory (untimed software HCA)", has_neighbour(&ctx->cfg) ?
+			 "ranks of one node" : "a rank to itself");
 }
 
 /* ---- Opening and closing ------------------------------------------------ */

@@ -5,202 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rail/open/port_choice.h"
-
-enum { SLOWEST = 4 };			/* a port below this part of the best rate takes no part */
-
-/* ---- Sets of ports, as bits ------------------------------------------------ */
-
-struct trial {
-	struct choice *c;
-	uint8_t link_layer;
-	uint32_t *set;			/* [hosts]: ports that may be rails */
-	uint32_t *barred;		/* [hosts]: of sets whose ports do not reach each other */
-};
-
-static const struct choice_port *port_at(const struct trial *t, unsigned h, unsigned p)
-{
-	return &t->c->host[h]->port[p];
-}
-
-static bool is_in(const struct trial *t, unsigned h, unsigned p)
-{
-	return t->set[h] >> p & 1;
-}
-
-static void leave(struct choice *c, unsigned h, unsigned p, enum choice_why why, unsigned other)
-{
-	c->left[h][p] = (struct choice_left){ .why = (uint8_t)why, .host = other };
-}
-
-static void leave_set(struct trial *t, unsigned h, unsigned p, enum choice_why why, unsigned other)
-{
-	t->set[h] &= ~(UINT32_C(1) << p);
-	leave(t->c, h, p, why, other);
-}
+#include "rail/open/port_set.h"
 
 static unsigned ports_in(uint32_t set)
 {
 	return (unsigned)__builtin_popcount(set);
-}
-
-static bool scope_is(const struct choice_port *p, bool link_local)
-{
-	for (unsigned i = 0; i < p->tables.gids; i++)
-		if (!p->tables.gid[i].dead &&
-		    (vrb_gid_scope(p->tables.gid[i].raw) == VRB_GID_LINK_LOCAL) == link_local)
-			return true;
-	return false;
-}
-
-static bool has_path(const struct choice_port *p)
-{
-	return scope_is(p, true) || scope_is(p, false);
-}
-
-static enum choice_why usable(const struct choice_port *p, uint8_t link_layer)
-{
-	if (!p->usable)
-		return CHOICE_TRANSPORT;
-	if (p->state != IBV_PORT_ACTIVE)
-		return CHOICE_STATE;
-	if (p->link_layer != link_layer)
-		return CHOICE_LINK_LAYER;
-	return has_path(p) ? CHOICE_USED : CHOICE_NO_GID;
-}
-
-/* ---- One host's ports -------------------------------------------------------- */
-
-static void host_usable(struct trial *t, unsigned h)
-{
-	t->set[h] = 0;
-	for (unsigned p = 0; p < t->c->host[h]->count; p++) {
-		enum choice_why why = usable(port_at(t, h, p), t->link_layer);
-
-		if (t->barred[h] >> p & 1)
-			continue;
-		leave(t->c, h, p, why, h);
-		t->set[h] |= (uint32_t)(why == CHOICE_USED) << p;
-	}
-}
-
-static void host_scope(struct trial *t, unsigned h)
-{
-	bool others = false;
-
-	for (unsigned p = 0; p < t->c->host[h]->count; p++)
-		others |= is_in(t, h, p) && scope_is(port_at(t, h, p), false);
-	for (unsigned p = 0; others && p < t->c->host[h]->count; p++)
-		if (is_in(t, h, p) && !scope_is(port_at(t, h, p), false))
-			leave_set(t, h, p, CHOICE_LINK_LOCAL, h);
-}
-
-static void host_slow(struct trial *t, unsigned h)
-{
-	unsigned best = 0;
-
-	for (unsigned p = 0; p < t->c->host[h]->count; p++)
-		if (is_in(t, h, p) && (!is_in(t, h, best) || port_at(t, h, p)->rate > port_at(t, h, best)->rate))
-			best = p;
-	for (unsigned p = 0; p < t->c->host[h]->count; p++) {
-		const uint64_t rate = port_at(t, h, p)->rate;
-
-		if (!is_in(t, h, p) || !rate || rate >= port_at(t, h, best)->rate / SLOWEST)
-			continue;
-		leave_set(t, h, p, CHOICE_SLOW, h);
-		t->c->left[h][p].other = (uint8_t)best;
-	}
-}
-
-static unsigned of_rate(const struct trial *t, unsigned h, uint64_t rate)
-{
-	unsigned n = 0;
-
-	for (unsigned p = 0; p < t->c->host[h]->count; p++)
-		n += is_in(t, h, p) && port_at(t, h, p)->rate == rate;
-	return n;
-}
-
-/* The rate of most ports, of hosts `from` to `to`, all of which have it; the higher of two. */
-static uint64_t most_rate(const struct trial *t, unsigned from, unsigned to)
-{
-	uint64_t best = UINT64_MAX;
-	unsigned most = 0;
-
-	for (unsigned p = 0; p < t->c->host[from]->count; p++) {
-		const uint64_t rate = port_at(t, from, p)->rate;
-		unsigned n = UINT32_MAX;
-
-		for (unsigned h = from; h < to; h++) {
-			unsigned here = of_rate(t, h, rate);
-
-			n = here < n ? here : n;
-		}
-		if (is_in(t, from, p) && n && (n > most || (n == most && rate > best))) {
-			best = rate;
-			most = n;
-		}
-	}
-	return best;
-}
-
-/* Hosts of several generations have no rate in common: each one's own then. */
-static void one_rate(struct trial *t)
-{
-	const uint64_t common = most_rate(t, 0, t->c->hosts);
-
-	for (unsigned h = 0; h < t->c->hosts; h++) {
-		const uint64_t rate = common != UINT64_MAX ? common : most_rate(t, h, h + 1);
-
-		for (unsigned p = 0; p < t->c->host[h]->count; p++)
-			if (is_in(t, h, p) && port_at(t, h, p)->rate != rate)
-				leave_set(t, h, p, CHOICE_RATE, h);
-	}
-}
-
-/* ---- InfiniBand prefixes ------------------------------------------------------- */
-
-static bool same_prefix(const struct choice_port *a, const struct choice_port *b)
-{
-	return memcmp(a->tables.gid[0].raw, b->tables.gid[0].raw, 8) == 0;
-}
-
-/* Ports of that prefix that each host has at least. */
-static unsigned of_prefix(const struct trial *t, const struct choice_port *as)
-{
-	unsigned least = UINT32_MAX;
-
-	for (unsigned h = 0; h < t->c->hosts; h++) {
-		unsigned n = 0;
-
-		for (unsigned p = 0; p < t->c->host[h]->count; p++)
-			n += is_in(t, h, p) && same_prefix(port_at(t, h, p), as);
-		least = n < least ? n : least;
-	}
-	return least;
-}
-
-static void one_prefix(struct trial *t)
-{
-	unsigned most = 0;
-
-	for (unsigned p = 0; p < t->c->host[0]->count; p++) {
-		unsigned n = is_in(t, 0, p) ? of_prefix(t, port_at(t, 0, p)) : 0;
-
-		most = n > most ? n : most;
-	}
-	for (unsigned p = 0; most && p < t->c->host[0]->count; p++) {
-		const struct choice_port *as = port_at(t, 0, p);
-		unsigned n = is_in(t, 0, p) ? of_prefix(t, as) : most;
-
-		if (n == most || !n)
-			continue;
-		for (unsigned h = 0; h < t->c->hosts; h++)
-			for (unsigned q = 0; q < t->c->host[h]->count; q++)
-				if (is_in(t, h, q) && same_prefix(port_at(t, h, q), as) && (h || q != p))
-					leave_set(t, h, q, CHOICE_PREFIX, h);
-		leave_set(t, 0, p, CHOICE_PREFIX, 0);
-	}
 }
 
 /* ---- Pairs ----------------------------------------------------------------------- */
@@ -219,11 +28,11 @@ static unsigned reference(const struct trial *t)
 /* Ports of the same card that come before this one. */
 static unsigned turn_of(const struct trial *t, unsigned h, unsigned p)
 {
-	const uint64_t card = port_at(t, h, p)->card;
+	const uint64_t card = trial_port(t, h, p)->card;
 	unsigned n = 0;
 
 	for (unsigned q = 0; card && q < p; q++)
-		n += is_in(t, h, q) && port_at(t, h, q)->card == card;
+		n += trial_has(t, h, q) && trial_port(t, h, q)->card == card;
 	return n;
 }
 
@@ -254,20 +63,20 @@ static void rail_add(struct trial *t, unsigned ref, unsigned p, uint8_t (*at)[CH
 	else if (!choice_pkeys(c, rail, &without))
 		why = CHOICE_PARTITION;
 	for (unsigned h = 0; h < c->hosts; h++)
-		leave(c, h, at[h][p], why, without != h ? without : ref);
+		choice_leave(c, h, at[h][p], why, without != h ? without : ref);
 	c->rails += why == CHOICE_USED;
 }
 
 static void leave_lost(struct choice *c, unsigned h, unsigned p, const struct choice_pair *pair)
 {
-	leave(c, h, p, CHOICE_LOST, pair->a == h ? pair->b : pair->a);
+	choice_leave(c, h, p, CHOICE_LOST, pair->a == h ? pair->b : pair->a);
 	c->left[h][p].pair = *pair;
 }
 
 /* The port of a host, of those in lost, that port p of host h would meet first. */
 static uint8_t nearest(struct trial *t, unsigned h, unsigned p, unsigned to, uint32_t lost)
 {
-	return (uint8_t)choice_nearest(port_at(t, h, p), t->c->host[to], lost);
+	return (uint8_t)choice_nearest(trial_port(t, h, p), t->c->host[to], lost);
 }
 
 /* Port p of the reference is without a port of host h: is that since what it sends there is lost? */
@@ -275,7 +84,7 @@ static void leave_alone(struct trial *t, unsigned ref, unsigned p, unsigned h)
 {
 	const uint32_t lost = choice_lost_to(t->c, ref, p, h) & t->set[h];
 
-	leave(t->c, ref, p, CHOICE_ALONE, h);
+	choice_leave(t->c, ref, p, CHOICE_ALONE, h);
 	if (lost)
 		leave_lost(t->c, ref, p, &(struct choice_pair){ ref, h, (uint8_t)p, nearest(t, ref, p, h, lost) });
 }
@@ -285,7 +94,7 @@ static void leave_unmet(struct trial *t, unsigned ref, unsigned h, unsigned q)
 {
 	const uint32_t lost = choice_lost_to(t->c, h, q, ref);
 
-	leave(t->c, h, q, CHOICE_ALONE, ref);
+	choice_leave(t->c, h, q, CHOICE_ALONE, ref);
 	if (lost)
 		leave_lost(t->c, h, q, &(struct choice_pair){ h, ref, (uint8_t)q, nearest(t, h, q, ref, lost) });
 }
@@ -299,7 +108,7 @@ static uint32_t met_by_all(struct trial *t, unsigned ref, uint8_t (*at)[CHOICE_P
 		choice_match(t->c, t->set, ref, h, at[h]);
 	for (unsigned p = 0; p < t->c->host[ref]->count; p++)
 		for (unsigned h = 0; h < t->c->hosts; h++)
-			if (is_in(t, ref, p) && at[h][p] == CHOICE_NONE && met >> p & 1) {
+			if (trial_has(t, ref, p) && at[h][p] == CHOICE_NONE && met >> p & 1) {
 				met &= ~(UINT32_C(1) << p);
 				leave_alone(t, ref, p, h);
 			}
@@ -315,7 +124,7 @@ static void leave_tangled(struct trial *t, unsigned ref, uint32_t out, uint8_t (
 			if (pair[p].a != pair[p].b)
 				leave_lost(t->c, h, at[h][p], &pair[p]);
 			else
-				leave(t->c, h, at[h][p], CHOICE_ALONE, h == ref ? !ref : ref);
+				choice_leave(t->c, h, at[h][p], CHOICE_ALONE, h == ref ? !ref : ref);
 }
 
 static void rails_add(struct trial *t, unsigned ref, uint32_t met, uint8_t (*at)[CHOICE_PORTS])
@@ -325,7 +134,7 @@ static void rails_add(struct trial *t, unsigned ref, uint32_t met, uint8_t (*at)
 
 	for (unsigned p = 0; p < c->host[ref]->count; p++)
 		for (unsigned h = 0; met & ~taken & UINT32_C(1) << p && h < c->hosts; h++)
-			leave(c, h, at[h][p], CHOICE_MANY, h);
+			choice_leave(c, h, at[h][p], CHOICE_MANY, h);
 	for (unsigned p = 0; p < c->host[ref]->count; p++)
 		if (taken >> p & 1)
 			rail_add(t, ref, p, at);
@@ -347,7 +156,7 @@ static int rails_make(struct trial *t)
 	rc = choice_untangle(c, t->set, ref, &met, at, pair);
 	for (unsigned h = 0; h < c->hosts; h++)
 		for (unsigned q = 0; q < c->host[h]->count; q++)
-			if (is_in(t, h, q) && h != ref)
+			if (trial_has(t, h, q) && h != ref)
 				leave_unmet(t, ref, h, q);
 	leave_tangled(t, ref, all & ~met, at, pair);
 	if (!rc)
@@ -361,14 +170,7 @@ static int rails_make(struct trial *t)
 static int trial_set(struct trial *t)
 {
 	t->c->rails = 0;
-	for (unsigned h = 0; h < t->c->hosts; h++) {
-		host_usable(t, h);
-		host_scope(t, h);
-		host_slow(t, h);
-	}
-	one_rate(t);
-	if (t->link_layer == IBV_LINK_LAYER_INFINIBAND)
-		one_prefix(t);
+	trial_sets(t);
 	return rails_make(t);
 }
 
@@ -438,9 +240,9 @@ static bool is_better(const struct choice *a, const struct choice *b)
 		return ports_tried(a) > ports_tried(b);
 	if (!a->rails || !b->rails)
 		return a->rails > b->rails;
-	if (rate_a && rate_b && rate_a < rate_b / SLOWEST)
+	if (rate_a && rate_b && rate_a < rate_b / CHOICE_SLOWEST)
 		return false;
-	if (rate_a && rate_b && rate_b < rate_a / SLOWEST)
+	if (rate_a && rate_b && rate_b < rate_a / CHOICE_SLOWEST)
 		return true;
 	return a->rails != b->rails ? a->rails > b->rails : rate_a > rate_b;
 }
@@ -499,12 +301,12 @@ static void set_all(struct trial *t, unsigned ref)
 	for (unsigned h = 0; h < t->c->hosts; h++) {
 		t->set[h] = 0;
 		for (unsigned p = 0; p < t->c->host[h]->count; p++) {
-			const struct choice_port *port = port_at(t, h, p);
-			enum choice_why why = usable(port, port->link_layer);
+			const struct choice_port *port = trial_port(t, h, p);
+			enum choice_why why = choice_usable(port, port->link_layer);
 
 			/* The reason against a named port is told as the rail's own error. */
 			t->set[h] |= (uint32_t)(h == ref || why == CHOICE_USED || t->c->host[h]->named) << p;
-			leave(t->c, h, p, CHOICE_STATE, h);
+			choice_leave(t->c, h, p, CHOICE_STATE, h);
 		}
 	}
 }

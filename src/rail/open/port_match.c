@@ -240,11 +240,12 @@ static void search_restore(struct search *s, uint32_t rails)
 				s->at[s->host[k]][p] = s->first[k][p];
 }
 
-static uint32_t matched(const struct choice *c, unsigned ref, const uint8_t at[CHOICE_PORTS])
+/* Ports that the reference does not have are met by none. */
+static uint32_t matched(const uint8_t at[CHOICE_PORTS])
 {
 	uint32_t met = 0;
 
-	for (unsigned p = 0; p < c->host[ref]->count; p++)
+	for (unsigned p = 0; p < CHOICE_PORTS; p++)
 		met |= (uint32_t)(at[p] != CHOICE_NONE) << p;
 	return met;
 }
@@ -255,7 +256,7 @@ static unsigned rails_bound(const struct search *s)
 	unsigned bound = s->rails;
 
 	for (unsigned k = 0; k < s->hosts; k++) {
-		const unsigned n = (unsigned)__builtin_popcount(matched(s->c, s->ref, s->first[k]));
+		const unsigned n = (unsigned)__builtin_popcount(matched(s->first[k]));
 
 		bound = n < bound ? n : bound;
 	}
@@ -268,7 +269,7 @@ static uint32_t untangle(struct search *s, uint32_t met)
 
 	for (unsigned h = 0; h < s->c->hosts; h++)
 		if (!loses(s->c, h, s->c->hosts))
-			rails &= matched(s->c, s->ref, s->at[h]);
+			rails &= matched(s->at[h]);
 	search_begin(s, rails, s->c->hosts);
 	if (search_all(s, s->rails - rails_bound(s))) {
 		met = rails & ~s->out;

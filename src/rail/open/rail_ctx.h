@@ -63,6 +63,7 @@ struct rail_ctx {
 	size_t part_bytes;		/* RAIL_PART_BYTES, but for tests */
 	uint64_t striped_bytes;		/* rail_striped_bytes */
 	uint32_t bulk_depth;
+	uint32_t cq_most;		/* entries of the smallest completion queue of the adapters; 0: not known */
 	struct rail_eager_choice eager_choice;	/* by this end, of its messages to such peers */
 	struct rail_eager_sample eager_sample;
 	struct rail_peer *watched;	/* whose answers are watched: late.h */
@@ -81,6 +82,7 @@ struct rail_ctx {
 	int local;			/* the rail to this node, after them; or -1 */
 	struct rail_gids *gids;		/* NULL: each rail has one GID here */
 	bool lag;			/* a rail of the job has a LAG at any host */
+	bool limited;			/* by its P_Key on a rail this process is a limited member there */
 	bool narrow;			/* each peer has one rail, and a small share (bounds.c) */
 	uint64_t cq_bytes;		/* that this process may lock, choice_host.cq_bytes */
 	uint64_t plan_ranks;		/* plan.h: those of the job, narrow: many at least */
@@ -135,7 +137,7 @@ static inline struct rail_plan_peer ctx_plan_peer(const struct rail_ctx *ctx)
 {
 	return (struct rail_plan_peer){ .ranks = ctx->plan_ranks, .rails = (uint32_t)ctx->rail_count,
 					.eager = ctx->eager_max, .qps = (uint32_t)ctx->settings.qps,
-					.bulk_depth = ctx->bulk_depth };
+					.bulk_depth = ctx->bulk_depth, .cq_most = ctx->cq_most };
 }
 
 /* The number of a rank in plan.h, which counts ranks node by node. */

@@ -414,12 +414,13 @@ static void info_handle(struct rail_peer *peer, const struct connect_head *head,
 		rail_peer_fail(peer, -ECONNREFUSED, "it cannot connect");
 		return;
 	}
+	rail_peer_connecting(peer);
 	rc = link_to(peer, info);
-	if (rc) {
+	if (rc)
 		info_send(peer, true);
-		rail_peer_fail(peer, rc, "no connection: %s", strerror(-rc));
+	rail_peer_connected(peer, rc);
+	if (rc)
 		return;
-	}
 	if (head->linked && !peer->connected)
 		rail_peer_start(peer);
 	if (!head->linked || !head->knows)
@@ -564,10 +565,10 @@ void rail_peer_watch(struct rail_peer *peer, enum rail_watch what)
 	    !peer_may_ask(peer, what) || is_lost(peer, what != RAIL_WATCH_END, rg_now_ns()) ||
 	    what != RAIL_WATCH_NAMED)
 		return;
+	rail_peer_connecting(peer);
 	rc = prepare_once(peer);
-	if (rc)
-		rail_peer_fail(peer, rc, "no connection: %s", strerror(-rc));
-	else
+	rail_peer_connected(peer, rc);
+	if (!rc)
 		info_send(peer, false);
 }
 
@@ -579,12 +580,10 @@ void rail_on_demand_drive(struct rail_peer *peer)
 
 	if (!demand || !peer->tx[LANE_SINGLE].waiting.head || !rg_reached(demand->next_ns, now))
 		return;
+	rail_peer_connecting(peer);
 	rc = peer->index == peer->ctx->cfg.index ? connect_self(peer) : prepare_once(peer);
-	if (rc) {
-		rail_peer_fail(peer, rc, "no connection: %s", strerror(-rc));
-		return;
-	}
-	if (peer->connected || is_lost(peer, true, now))
+	rail_peer_connected(peer, rc);
+	if (rc || peer->connected || is_lost(peer, true, now))
 		return;
 	info_send(peer, false);
 	demand->wait_ns = demand->wait_ns ? 2 * demand->wait_ns : CONNECT_FIRST_NS;

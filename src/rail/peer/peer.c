@@ -48,7 +48,7 @@ static void geometry_choose(const struct rail_peer *peer, struct rail_geometry *
 	const struct rail_ctx *ctx = peer->ctx;
 	const struct rail_plan_share share = peer->polled ?
 		rail_plan_ring(ctx->plan_ranks, ctx->eager_max, peer->copies) :
-		rail_plan_send(ctx->plan_ranks, ctx->eager_max);
+		rail_plan_send(ctx->plan_ranks, ctx->eager_max, ctx->cq_most);
 
 	memset(g, 0, sizeof(*g));
 	g->polled = peer->polled;

@@ -49,6 +49,23 @@ void rail_peer_lose(struct rail_peer *peer, int error, const char *why)
 	peer_work(peer);
 }
 
+void rail_peer_connecting(const struct rail_peer *peer)
+{
+	rg_errors_begin_with("peer %u is lost: no connection: ", peer->index);
+}
+
+void rail_peer_connected(struct rail_peer *peer, int rc)
+{
+	const bool told = rg_errors_begin_as_ever();
+	char why[256];
+
+	snprintf(why, sizeof(why), "no connection: %s", strerror(-rc));
+	if (rc && told)
+		rail_peer_lose(peer, rc, why);
+	else if (rc)
+		rail_peer_fail(peer, rc, "%s", why);
+}
+
 void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 {
 	char why[256];

@@ -13,4 +13,8 @@ void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 /* The same without a line, for a reason that has been told. */
 void rail_peer_lose(struct rail_peer *peer, int error, const char *why);
 
+/* A step of its connection, with `rc` at the end: the error of it is one line, which names the peer. */
+void rail_peer_connecting(const struct rail_peer *peer);
+void rail_peer_connected(struct rail_peer *peer, int rc);
+
 #endif

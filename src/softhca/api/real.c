@@ -7,6 +7,7 @@
  * shows software devices alone (drivers cannot be loaded then).
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
@@ -79,6 +80,7 @@ struct ibv_device **hca_real_get_device_list(void)
 	__typeof__(ibv_get_device_list) *get =
 		(__typeof__(get))hca_real("ibv_get_device_list");
 
+	errno = 0;
 	return get ? get(NULL) : NULL;
 }
 

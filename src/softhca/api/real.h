@@ -12,7 +12,7 @@
 /* A function of the real library, or NULL. */
 void *hca_real(const char *name);
 
-/* NULL: there is no library or it has no list. */
+/* NULL: there is no library (errno 0), or it has no list (its errno). */
 struct ibv_device **hca_real_get_device_list(void);
 void hca_real_free_device_list(struct ibv_device **list);
 

@@ -91,6 +91,7 @@ HCA_EXPORT struct ibv_device **ibv_get_device_list(int *count)
 	struct ibv_device **real, **list;
 	struct hca_fabric *f = NULL;
 	uint32_t node = 0;
+	bool known;
 	int rc = 0;
 
 	if (softhca_exposed_node() >= 0)
@@ -103,12 +104,17 @@ HCA_EXPORT struct ibv_device **ibv_get_device_list(int *count)
 		return NULL;
 	}
 	real = hca_real_get_device_list();
-	list = hca_list_make(f, node, real, count);
+	/* Without a kernel's support it says ENOSYS; else nothing is known of its devices. */
+	known = real || !errno || errno == ENOSYS;
+	rc = errno;
+	list = known ? hca_list_make(f, node, real, count) : NULL;
 	if (!list) {
 		if (real)
 			hca_real_free_device_list(real);
 		if (f)
 			hca_fabric_put(f);
+		if (!known)
+			errno = rc;
 	}
 	return list;
 }

@@ -351,7 +351,7 @@ int hca_segment_reserve(int fd, uint64_t offset, uint64_t bytes)
 
 /* ---- Those of other processes ------------------------------------------------ */
 
-/* The device of memfds of ordinary pages; 0: unknown. */
+/* The device of memfds of ordinary pages; 0: unknown, with errno. */
 static dev_t memfd_device(void)
 {
 	static _Atomic uint64_t known;
@@ -372,17 +372,22 @@ static dev_t memfd_device(void)
 /*
  * Is it a memfd of ordinary pages, or where segments are files, a file?  Huge pages may be missing
  * when they are touched.  The query does not synchronize with the file system, which may block each
- * access for ever.  0, -EPERM, or -EMEDIUMTYPE: it may be a segment of the other kind.
+ * access for ever.  0, -EPERM, -EMEDIUMTYPE: it may be a segment of the other kind, or -EMFILE, -ENFILE.
  */
 static int examine(int fd, uint64_t bytes)
 {
 	struct statx st;
+	dev_t memfds;
 
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &st) ||
 	    !S_ISREG(st.stx_mode))
 		return -EPERM;
-	if (hca_segments_are_files() ||
-	    makedev(st.stx_dev_major, st.stx_dev_minor) == memfd_device())
+	if (hca_segments_are_files())
+		return 0;
+	memfds = memfd_device();
+	if (!memfds && (errno == EMFILE || errno == ENFILE))
+		return -errno;
+	if (makedev(st.stx_dev_major, st.stx_dev_minor) == memfds)
 		return 0;
 	return st.stx_size == bytes ? -EMEDIUMTYPE : -EPERM;
 }

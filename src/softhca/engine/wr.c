@@ -293,7 +293,7 @@ int hca_batch_make(struct hca_qp *qp)
 		return ENOMEM;
 	qp->batch = b;
 	b->room = qp->sq.depth;
-	b->bytes_stride = hca_align_up(qp->sq.inline_max, HCA_LINE);
+	b->bytes_stride = hca_align_up(qp->sq.inline_max ? qp->sq.inline_max : 1, HCA_LINE);
 	b->bytes_size = b->room * b->bytes_stride;
 	b->wr = calloc(b->room, sizeof(*b->wr));
 	b->sge = calloc((size_t)b->room * qp->sq.sge_max, sizeof(*b->sge));

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "softhca/base/fd.h"
 #include "softhca/base/proc.h"
 #include "util/clock.h"
 #include "softhca/link/memory/state.h"
@@ -271,6 +272,11 @@ void hca_unreachable(char *buf, size_t size, const char *fabric, pid_t pid, int 
 	const char *common = near == -EXDEV ? "a pid namespace" : "a user namespace";
 	char seen[160];
 
+	if (near == -EMFILE || near == -ENFILE) {
+		snprintf(buf, size, "fabric %s: the descriptors of its member %d cannot be had: %s", fabric, (int)pid,
+			 hca_fd_error(-near, seen, sizeof(seen)));
+		return;
+	}
 	if (near == -EXDEV)
 		snprintf(seen, sizeof(seen), "it is in another pid namespace");
 	else

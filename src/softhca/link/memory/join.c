@@ -174,7 +174,7 @@ static int join_member(struct hca_fabric *f, const struct hca_registry_image *im
 		return -ENOENT;
 	/* The cause is in this process or in its surroundings: the fabric must not be begun anew. */
 	hca_unreachable(why, sizeof(why), f->name, m->pid, near, far);
-	return hca_fail(EACCES, "%s", why);
+	return hca_fail(near == -EMFILE || near == -ENFILE ? -near : EACCES, "%s", why);
 }
 
 /* Join by the first member that still has the fabric segment; -ENOENT: none has. */

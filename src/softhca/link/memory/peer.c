@@ -191,7 +191,7 @@ static int map_segments(struct hca_peer *p, const struct hca_shm_slot *s)
 	unmap(p);
 	far = map_far(p, s);
 	/* A file that is no segment of this fabric is not the surroundings' fault. */
-	if (far && (near == -EACCES || near == -EXDEV) && far != -EPROTO)
+	if (far && (near == -EMFILE || near == -ENFILE || ((near == -EACCES || near == -EXDEV) && far != -EPROTO)))
 		say_why(p, near, p->address.bytes || !s->address ? far : -EXDEV);
 	return far;
 }
