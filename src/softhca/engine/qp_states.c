@@ -182,7 +182,7 @@ static int set_address(struct hca_qp *qp, const struct ibv_ah_attr *ah, bool con
 	int rc;
 
 	if (ah->port_num < 1 || ah->port_num > qp->fabric->spec.ports ||
-	    (ah->is_global && !hca_gid_exists(c, ah->port_num, ah->grh.sgid_index)))
+	    !hca_source_exists(c, ah))
 		return EINVAL;
 	rc = hca_route(c, ah, &address);
 	if (rc)
