@@ -47,7 +47,7 @@ until [ "$(on 1 pgrep -f "^sleep 1000")" ]; do sleep 0.05; done
 kill -STOP $started
 hosts_end
 expect "a host ends" [ ! -e "/proc/$ends" ]
-expect "what has entered it ends, too" eval '! grep -q "^State:.*stopped" /proc/$started/status'
+expect "what has entered it ends, too" eval '! grep -qs "^State:.*stopped" /proc/$started/status'
 kill -KILL $started 2>/dev/null
 wait $started
 finish
