@@ -35,6 +35,16 @@ expect "a GID index that does not exist" told ib_write_bw -x 3 -F -n 100
 expect "... of datagrams" told ib_send_lat -x 3 -c UD -F -n 100
 expect "no GID index" told ibv_rc_pingpong
 expect "... of datagrams" told ibv_ud_pingpong
+# qperf asks for an MTU that the interface has not, either.
+qperf_told() {
+	start 1 timeout 60 "$softhca" --soft $spec -- qperf >"$work/server" 2>&1
+	port=19765 listens
+	on 0 timeout 60 "$softhca" --soft $spec -- qperf -t 1 10.0.0.2 rc_bw >"$out" 2>"$err" || :
+	kill $started
+	wait $started
+	grep -q "^softhca: eth0: an address without a GRH; .*(accepted: GID index 0" "$work/server"
+}
+! command -v qperf >/dev/null || expect "qperf, which knows no GID" qperf_told
 
 # ---- UCX over its transports for plain verbs.  Built with MPI it takes itself for a rank.
 alone=
