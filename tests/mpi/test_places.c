@@ -128,6 +128,11 @@ static void test_one_host(void **state)
 	/* Containers of one machine, each with a network of its own, may share memory. */
 	rank_on(5, "node0", 0, 2, 0);
 	is_fabric(true, PLACES_MEMORY);
+	is_fabric(false, PLACES_MEMORY);
+	/* ... unless their IPC namespaces are their own as well: hosts as namespaces often have one name. */
+	all[5].at.ipc_inode = 7;
+	is_fabric(false, PLACES_NET_FOUND);
+	is_fabric(true, PLACES_MEMORY);
 }
 
 static void are_nodes(enum places_fabric fabric, unsigned virtual_nodes, const unsigned expected[RANKS])

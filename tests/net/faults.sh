@@ -6,7 +6,7 @@
 #	faults.sh		all cases, as make check-net runs it
 #	faults.sh CASE		one, with the output of its programs where it fails; CASE6: over IPv6
 cases='served stopped killed shut cable far_cable for_ever vanished interface renamed address aborted unreliable firewall forgotten reject
-	secret rails mtu path_mtu
+	secret rails mtu crossed path_mtu
 	path_mtu_read path_mtu_for_ever path_datagrams datagrams ports jobs users descriptors killed6 cable6 unreliable6 firewall6 reject6 path_mtu6
 	datagrams6'
 build=$PWD
@@ -428,6 +428,24 @@ case_mtu() {
 	hosts 2 1
 	on 1 ip link set eth0 mtu 1400
 	differs A=B "rail 1, eth0: $second .*another MTU than this interface (1500)"
+}
+
+# The names of one host are exchanged; its kernel answers ARP for both addresses on either wire.
+case_crossed() {
+	hosts 2 2
+	on 1 sh -ec 'for name in eth0 eth1; do ip address flush dev $name; ip link set $name down; done
+		ip link set eth0 name other; ip link set eth1 name eth0; ip link set other name eth1
+		ip link set eth0 up; ip link set eth1 up
+		ip address add 10.0.2.2/24 dev eth0; ip address add 10.0.1.2/24 dev eth1
+		echo 0 >/proc/sys/net/ipv4/conf/all/arp_ignore; echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter
+		echo 0 >/proc/sys/net/ipv4/conf/eth0/rp_filter; echo 0 >/proc/sys/net/ipv4/conf/eth1/rp_filter'
+	# The time-outs are longer than a call.
+	begin 1 b a timeout=20 connect write 8
+	begin 0 a b timeout=20 connect write 8
+	end_of a
+	shows a "^write: transport retry counter exceeded"
+	says a "rail 1, eth0: 10.0.2.2 .*arrive there on another one"
+	says b "eth0: calls of host 10.0.1.1 arrive on eth1, and answers of eth0 do not reach it"
 }
 
 # long_lost I: packets of more than 1500 bytes do not arrive at host I, and no ICMP tells

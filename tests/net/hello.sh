@@ -41,7 +41,13 @@ expect "an exit code is told" eval '[ "$rc" -eq 7 ] || loses_exit_codes'
 
 start 0 sleep 1000
 ends=$(host_pid 0)
+# nsenter stops with its child, and may stay so after the child goes on.
+start 1 sleep 1000
+until [ "$(on 1 pgrep -f "^sleep 1000")" ]; do sleep 0.05; done
+kill -STOP $started
 hosts_end
 expect "a host ends" [ ! -e "/proc/$ends" ]
+expect "what has entered it ends, too" eval '! grep -qs "^State:.*stopped" /proc/$started/status'
+kill -KILL $started 2>/dev/null
 wait $started
 finish

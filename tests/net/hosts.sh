@@ -256,21 +256,23 @@ hosts() {
 	launcher="sh $srcdir/tests/net/mpirun.sh"
 }
 
-# A host's other processes end with its first; those of the login are found by its network.
+# A host's other processes end with its first.  Those of the login, and what has entered a host by nsenter and
+# waits outside, perhaps stopped, are found by their network.
 hosts_end() {
 	[ -n "$hosts_holders" ] || return 0
-	# "net:[4026531840]", as a pattern
-	read -r pid <"$hosts_dir/login" && login=$(readlink "/proc/$pid/ns/net" | sed 's/[][]/\\&/g') || login=
-	# The first process goes when all others have gone, and then its holder.
+	set --
+	for name in $(sed -n 's/^10[.0-9]* //p' "$hosts_dir/names"); do
+		# "net:[4026531840]", as a pattern
+		read -r pid <"$hosts_dir/$name" && net=$(readlink "/proc/$pid/ns/net") &&
+			[ "$net" != "$(readlink /proc/self/ns/net)" ] &&
+			set -- "$@" ${1:+-o} -lname "$(echo "$net" | sed 's/[][]/\\&/g')"
+	done 2>/dev/null
 	for name in $(sed -n 's/^10[.0-9]* //p' "$hosts_dir/names"); do
 		[ ! -e "$hosts_dir/$name" ] || kill -KILL "$(cat "$hosts_dir/$name")"
 	done 2>/dev/null
-	for pid in $hosts_holders; do
-		[ -e "$hosts_dir/login" ] || kill -KILL "$pid"
-		wait "$pid"
-	done 2>/dev/null
 	for turn in 1 2 3 4 5 6 7 8 9; do
-		left=$(find /proc/[0-9]*/ns/net -lname "${login:-none}" 2>/dev/null)
+		left=
+		[ $# -eq 0 ] || left=$(find /proc/[0-9]*/ns/net "$@" 2>/dev/null)
 		[ -n "$left" ] || break
 		for pid in $left; do
 			pid=${pid#/proc/}
@@ -278,6 +280,11 @@ hosts_end() {
 		done
 		sleep 0.05
 	done
+	# The first process goes when all others have gone and are buried, and then its holder.
+	for pid in $hosts_holders; do
+		[ -e "$hosts_dir/login" ] || kill -KILL "$pid"
+		wait "$pid"
+	done 2>/dev/null
 	hosts_holders=
 	rm -rf "$hosts_dir"
 }

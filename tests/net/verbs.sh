@@ -21,6 +21,31 @@ done
 expect "ib_send_bw of datagrams" between ib_send_bw -x 0 -F -n 20 -s 1000 -c UD
 expect "ib_write_bw, both ways, several queue pairs" between ib_write_bw -x 0 -F -n 100 -b -q 4
 
+# told PROGRAM ARG...: it fails at both ends or at one, and each end that the library refuses has one line.
+told() {
+	! between_once "$@" || return 1
+	cat "$work/server" "$out" "$err" >"$work/all"
+	for file in "$work/server" "$err"; do
+		[ "$(grep -c "^softhca: " "$file")" -le 1 ] || return 1
+	done
+	grep -q "^softhca: eth0: an address .*(accepted: GID index 0 at both ends, such as ib_write_bw -x 0" "$work/all"
+}
+expect "ib_write_bw needs no GID index" between ib_write_bw -F -n 100
+expect "a GID index that does not exist" told ib_write_bw -x 3 -F -n 100
+expect "... of datagrams" told ib_send_lat -x 3 -c UD -F -n 100
+expect "no GID index" told ibv_rc_pingpong
+expect "... of datagrams" told ibv_ud_pingpong
+# qperf asks for an MTU that the interface has not, either.
+qperf_told() {
+	start 1 timeout 60 "$softhca" --soft $spec -- qperf >"$work/server" 2>&1
+	port=19765 listens
+	on 0 timeout 60 "$softhca" --soft $spec -- qperf -t 1 10.0.0.2 rc_bw >"$out" 2>"$err" || :
+	kill $started
+	wait $started
+	grep -q "^softhca: eth0: an address without a GRH; .*(accepted: GID index 0" "$work/server"
+}
+! command -v qperf >/dev/null || expect "qperf, which knows no GID" qperf_told
+
 # ---- UCX over its transports for plain verbs.  Built with MPI it takes itself for a rank.
 alone=
 ucx_perftest -h 2>&1 | grep -q -e '-P <0|1>' && alone="-P 0"

@@ -150,6 +150,19 @@ sed -n "/^fabric $SOFTHCA_FABRIC:/,/^fabric /p" "$work/out" | grep -q '^  port .
 	! sed -n "/^fabric $SOFTHCA_FABRIC:/,/^fabric /p" "$work/out" | grep -q ': down\|loses' || fail "list: $(cat "$work/out")"
 mv "$work/kept" "$file"
 
+echo "== a directory of files that is full"
+if unshare -m true 2>/dev/null; then
+	mkdir "$work/small"
+	# shellcheck disable=SC2016 # the inner shell expands
+	small='mount -t tmpfs -o size=64k small "$0" && SOFTHCA_DIR=$0 SOFTHCA_MEMORY=file SOFTHCA_FABRIC=small.$$ exec "$@"'
+	timeout 60 unshare -m sh -c "$small" "$work/small" $expose $member >"$work/out" 2>"$work/err" &&
+		fail "joined in a directory that is full"
+	grep -q "^softhca: .*no memory for the .* segment, a file: its directory is full (accepted: .*SOFTHCA_DIR" \
+		"$work/err" || fail "a full directory: $(cat "$work/err")"
+else
+	echo "skipped: a directory that is full (may not mount)"
+fi
+
 echo "== what keeps others from joining leaves a living fabric alone"
 # lives_on PATTERN COMMAND...: refused with that line, and the file is still there
 lives_on() {

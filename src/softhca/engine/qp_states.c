@@ -173,21 +173,20 @@ static void set_late(struct hca_qp *qp)
 	qp->sq.short_max = qp->operations & 1u << IBV_WR_RDMA_WRITE && !qp->late ? qp->sq.inline_max : 0;
 }
 
-/* The address of the peer; a connected queue pair keeps its link. */
-static int set_address(struct hca_qp *qp, const struct ibv_ah_attr *ah, bool connected)
+static int find_address(const struct hca_qp *qp, const struct ibv_ah_attr *ah, uint32_t *address)
 {
-	const struct hca_link_operations *link;
 	const struct ibv_context *c = qp->ibv.qp_base.context;
-	uint32_t address = 0;
-	int rc;
 
-	if (ah->port_num < 1 || ah->port_num > qp->fabric->spec.ports ||
-	    (ah->is_global && !hca_gid_exists(c, ah->port_num, ah->grh.sgid_index)))
+	if (ah->port_num < 1 || ah->port_num > qp->fabric->spec.ports || !hca_source_exists(c, ah))
 		return EINVAL;
-	rc = hca_route(c, ah, &address);
-	if (rc)
-		return -rc;
-	link = link_to(qp->fabric, address);
+	return -hca_route(c, ah, address);
+}
+
+/* The address of the peer; a connected queue pair keeps its link. */
+static int set_address(struct hca_qp *qp, uint32_t address, bool connected)
+{
+	const struct hca_link_operations *link = link_to(qp->fabric, address);
+
 	if (!link || (connected && link != qp->link))
 		return EHOSTUNREACH;
 	qp->link = link;
@@ -210,10 +209,14 @@ static int connect_peer(struct hca_qp *qp)
 
 static int change(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, int from, int to)
 {
-	int rc = hca_qp_check_values(qp, a, mask);
+	uint32_t address = 0;
+	/* First, since an address that is refused has a line. */
+	int rc = mask & IBV_QP_AV ? find_address(qp, &a->ah_attr, &address) : 0;
 
+	if (!rc)
+		rc = hca_qp_check_values(qp, a, mask);
 	if (!rc && (mask & IBV_QP_AV))
-		rc = set_address(qp, &a->ah_attr, from != IBV_QPS_INIT);
+		rc = set_address(qp, address, from != IBV_QPS_INIT);
 	if (rc)
 		return rc;
 	hca_qp_apply(qp, a, mask);

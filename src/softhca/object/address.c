@@ -1,5 +1,6 @@
 /* address.c - the GIDs of ports, and the port that an address leads to. */
 #include <endian.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "softhca/base/gid.h"
@@ -206,16 +207,45 @@ static int route_lid(const struct hca_spec *s, uint32_t from, uint16_t lid, uint
 
 /* ---- Routes -------------------------------------------------------------- */
 
+#define INDEX_ZERO "GID index 0 at both ends, such as ib_write_bw -x 0, ibv_rc_pingpong -g 0"
+
+/* A program says that a step has failed: the first such address of a process has a line with the cause. */
+static int net_refuse(const struct hca_fabric *f, uint32_t port, const char *why, const char *accepted)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&said))
+		hca_say("%s: %s; a network interface as a port has one GID and no LID (accepted: %s)",
+			f->netif[port - 1].name, why, accepted);
+	return -EHOSTUNREACH;
+}
+
+bool hca_source_exists(const struct ibv_context *c, const struct ibv_ah_attr *ah)
+{
+	const struct hca_fabric *f = fabric_of(c);
+
+	if (!ah->is_global || hca_gid_exists(c, ah->port_num, ah->grh.sgid_index))
+		return true;
+	if (hca_is_net(f))
+		net_refuse(f, ah->port_num, "an address with a GID index that does not exist", INDEX_ZERO);
+	return false;
+}
+
 /* The GIDs of both ends are of one family: the own one is the source of the stream. */
 static int route_net(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t *address)
 {
 	const union ibv_gid *gid = &ah->grh.dgid;
 	uint32_t port = hca_net_port(f, gid);
 
-	if (!ah->is_global || ah->port_num < 1 || ah->port_num > f->spec.nets ||
-	    hca_gid_is_ipv4(gid) != hca_gid_is_ipv4(&f->netif[ah->port_num - 1].gid) ||
-	    (!port && !hca_gid_is_host(gid)))
+	if (ah->port_num < 1 || ah->port_num > f->spec.nets)
 		return -EHOSTUNREACH;
+	if (!ah->is_global)
+		return net_refuse(f, ah->port_num, "an address without a GRH", INDEX_ZERO);
+	if (!port && !hca_gid_is_host(gid))
+		return net_refuse(f, ah->port_num, "an address whose GID is no host's", INDEX_ZERO);
+	if (hca_gid_is_ipv4(gid) != hca_gid_is_ipv4(&f->netif[ah->port_num - 1].gid))
+		return net_refuse(f, ah->port_num, "an address of another family than the port's",
+				  "interfaces of one family at both ends, such as net=10.0.1.0/24");
 	*address = port ? hca_address(&f->spec, 0, 0, port) : HCA_ADDRESS_REMOTE;
 	return 0;
 }

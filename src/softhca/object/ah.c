@@ -104,7 +104,7 @@ static int ah_check(const struct ibv_context *c, const struct ibv_ah_attr *a)
 	const struct hca_context *context = hca_context_of((struct ibv_context *)(uintptr_t)c);
 
 	if (a->port_num < 1 || a->port_num > context->fabric->spec.ports || a->sl > 15 ||
-	    (a->is_global && !hca_gid_exists(c, a->port_num, a->grh.sgid_index)))
+	    !hca_source_exists(c, a))
 		return EINVAL;
 	return 0;
 }

@@ -26,6 +26,8 @@ uint16_t hca_lid_of(const struct hca_spec *s, uint32_t address);
 /* Is entry `index` of a port's GID table no gap?  RoCE v2, so that its header may be IPv4? */
 bool hca_gid_exists(const struct ibv_context *c, uint32_t port, uint32_t index);
 bool hca_gid_is_routable(const struct ibv_context *c, uint32_t port, uint32_t index);
+/* Has the address no GRH, or a source GID that exists?  Of a network interface a line says that it has not. */
+bool hca_source_exists(const struct ibv_context *c, const struct ibv_ah_attr *ah);
 
 /* The address of a port of another host, which only a wire reaches. */
 #define HCA_ADDRESS_REMOTE	UINT32_C(0x80000000)

@@ -74,6 +74,13 @@ static int map_fabric(struct hca_fabric *f)
 	return f->shm ? 0 : cannot_map("fabric");
 }
 
+static int cannot_reserve(const char *what)
+{
+	return hca_fail(ENOMEM, "no memory for the %s segment%s", what, hca_segments_are_files() ?
+			", a file: its directory is full (accepted: more room in /dev/shm, another directory "
+			"in SOFTHCA_DIR, or memfd_create permitted)" : "");
+}
+
 static int found_fabric(struct hca_fabric *f)
 {
 	int rc;
@@ -84,7 +91,7 @@ static int found_fabric(struct hca_fabric *f)
 	rc = map_fabric(f);
 	if (!rc &&
 	    hca_segment_reserve(f->link_state->shm_fd, 0, offsetof(struct hca_shm_fabric, adapter)))
-		rc = hca_fail(ENOMEM, "no memory for the fabric segment");
+		rc = cannot_reserve("fabric");
 	if (rc)
 		return rc;
 	f->shm->abi = HCA_ABI;
@@ -235,7 +242,7 @@ static int make_process_segment(struct hca_fabric *f)
 		return cannot_map("process");
 	f->self_bytes = sizeof(*f->self) + heap;
 	if (hca_segment_reserve(f->self_fd, 0, offsetof(struct hca_shm_process, invalidated)))
-		return hca_fail(ENOMEM, "no memory for the process segment");
+		return cannot_reserve("process");
 	f->self->abi = HCA_ABI;
 	f->self->heap_bytes = heap;
 	f->self->magic = HCA_PROCESS_MAGIC;

@@ -389,6 +389,9 @@ static void verdict_apply(struct hca_meet *m, struct attempt *a, enum hca_verdic
 			 "this one (%u)", (unsigned)call->h.rails);
 		call_fail(call, a->port, EINVAL, text);
 		break;
+	case HCA_VERDICT_CROSSED:
+		call_fail(call, a->port, EINVAL, "packets of this interface arrive there on another one " HCA_CROSSED);
+		break;
 	default:
 		attempt_end(m, a, STRANGERS);
 	}

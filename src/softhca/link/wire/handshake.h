@@ -54,6 +54,7 @@ enum hca_verdict {
 	HCA_VERDICT_UNKNOWN,
 	HCA_VERDICT_OTHER_MTU,
 	HCA_VERDICT_OTHER_RAILS,
+	HCA_VERDICT_CROSSED,		/* the call arrived on another interface */
 	HCA_VERDICT_OTHER_FABRIC,	/* from here on without HMAC */
 	HCA_VERDICT_OTHER_ADDRESS,
 };

@@ -19,6 +19,7 @@ enum {
 };
 #define PAUSE_NS 100000000u		/* without a descriptor */
 #define GRACE_NS 250000000u
+#define CROSSED_NS 1000000000u	/* for a proof that follows an answer over the rail's interface */
 
 enum incoming_state {
 	INCOMING_HELLO,
@@ -29,6 +30,9 @@ enum incoming_state {
 struct hca_incoming {
 	struct hca_watch watch;
 	struct hca_incoming *next, **at;
+	struct hca_rail *rail;
+	unsigned through;		/* another interface than the rail's, on which it arrived; 0 */
+	bool crossed;			/* it is told so */
 	uint64_t due_ns;
 	enum incoming_state state;
 	size_t have;			/* bytes of the message that this state expects */
@@ -96,25 +100,61 @@ static bool incoming_has_room(struct hca_meet *m)
 	return !m->listen_again_ns;
 }
 
-/* A peer on another host is reached over the rail's interface alone. */
-static int incoming_bind(int fd, const struct hca_rail *rail)
+/* Answers over the rail's interface did not get there.  The first one of a rail has a line. */
+static void crossed_tell(const struct hca_incoming *in)
+{
+	char name[IFNAMSIZ] = "another one", address[INET6_ADDRSTRLEN];
+	const bool told = in->rail->crossed.port;
+	struct sockaddr_storage peer;
+	socklen_t bytes = sizeof(peer);
+
+	if (getpeername(in->watch.fd, (struct sockaddr *)(void *)&peer, &bytes))
+		return;
+	hca_address_endpoint(&peer, &in->rail->crossed);
+	if_indextoname(in->through, name);
+	if (!told)
+		hca_say("%s: calls of host %s arrive on %s, and answers of %s do not reach it " HCA_CROSSED,
+			in->rail->interface, hca_address_text(&peer, address), name, in->rail->interface);
+}
+
+static bool is_crossed(const struct hca_rail *rail, const struct sockaddr_storage *peer)
+{
+	struct hca_endpoint e;
+
+	hca_address_endpoint(peer, &e);
+	return rail->crossed.port && memcmp(rail->crossed.address, e.address, sizeof(e.address)) == 0;
+}
+
+/*
+ * A peer on another host is reached over the rail's interface alone.  A call that arrives on another one is
+ * tried all the same.  Where that fails the next is refused, by an answer that goes out as the system routes it.
+ */
+static int incoming_bind(struct hca_incoming *in, int fd, struct hca_rail *rail)
 {
 	struct sockaddr_storage peer;
 	socklen_t bytes = sizeof(peer);
 
+	in->rail = rail;
 	if (!rail->index)
 		return 0;
 	if (getpeername(fd, (struct sockaddr *)(void *)&peer, &bytes))
 		return -errno;
-	return hca_address_is_local(&peer) ? 0 : hca_socket_interface(fd, rail->index);
+	if (hca_address_is_local(&peer))
+		return 0;
+	in->through = hca_socket_arrived_on(fd, rail->local.ss_family == AF_INET);
+	if (in->through == rail->index)
+		in->through = 0;
+	in->crossed = in->through && is_crossed(rail, &peer);
+	return in->crossed ? 0 : hca_socket_interface(fd, rail->index);
 }
 
-static void incoming_make(struct hca_meet *m, const struct hca_rail *rail, int fd)
+static void incoming_make(struct hca_meet *m, struct hca_rail *rail, int fd)
 {
-	struct hca_incoming *in = incoming_bind(fd, rail) ? NULL : calloc(1, sizeof(*in));
+	struct hca_incoming *in = calloc(1, sizeof(*in));
 
-	if (!in) {
+	if (!in || incoming_bind(in, fd, rail)) {
 		hca_socket_close(fd);
+		free(in);
 		return;
 	}
 	in->watch = (struct hca_watch){ HCA_WATCH_INCOMING, fd };
@@ -125,6 +165,8 @@ static void incoming_make(struct hca_meet *m, const struct hca_rail *rail, int f
 		return;
 	}
 	incoming_link(m, in);
+	if (in->through && !in->crossed && !m->crossed_ns)
+		m->crossed_ns = rg_now_ns() + CROSSED_NS;
 	/* The hello is often there. */
 	hca_incoming_serve(m, &in->watch);
 }
@@ -204,6 +246,8 @@ static enum hca_verdict incoming_judge(const struct hca_meet *m, const struct hc
 		return HCA_VERDICT_OTHER_FABRIC;
 	if (in->h.rails != m->config.rails)
 		return HCA_VERDICT_OTHER_RAILS;
+	if (in->crossed)
+		return HCA_VERDICT_CROSSED;
 	return verdict_of_owner(m, &in->h, port);
 }
 
@@ -320,8 +364,27 @@ void hca_incoming_serve(struct hca_meet *m, struct hca_watch *w)
 
 /* ---- Time ------------------------------ */
 
+static void crossed_look(struct hca_meet *m, uint64_t now_ns)
+{
+	const struct hca_incoming *in;
+
+	m->crossed_ns = 0;
+	for (in = m->incoming; in; in = in->next) {
+		const uint64_t at_ns = in->due_ns - HCA_MEET_PATIENCE_NS + CROSSED_NS;
+
+		if (!in->through || in->crossed)
+			continue;
+		if (rg_reached(at_ns, now_ns))
+			crossed_tell(in);
+		else if (!m->crossed_ns || at_ns < m->crossed_ns)
+			m->crossed_ns = at_ns;
+	}
+}
+
 void hca_incoming_progress(struct hca_meet *m, uint64_t now_ns)
 {
+	if (m->crossed_ns && rg_reached(m->crossed_ns, now_ns))
+		crossed_look(m, now_ns);
 	while (m->incoming && rg_reached(m->incoming->due_ns, now_ns))
 		incoming_drop(m, m->incoming);
 	if (m->listen_again_ns && rg_reached(m->listen_again_ns, now_ns))
@@ -332,8 +395,10 @@ uint64_t hca_incoming_next_ns(const struct hca_meet *m)
 {
 	const uint64_t unproven = m->incoming ? m->incoming->due_ns : UINT64_MAX;
 	const uint64_t listener = m->listen_again_ns ? m->listen_again_ns : UINT64_MAX;
+	const uint64_t crossed = m->crossed_ns ? m->crossed_ns : UINT64_MAX;
+	const uint64_t first = unproven < listener ? unproven : listener;
 
-	return unproven < listener ? unproven : listener;
+	return first < crossed ? first : crossed;
 }
 
 void hca_incoming_close(struct hca_meet *m)

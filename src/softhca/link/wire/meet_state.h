@@ -12,6 +12,9 @@
 
 enum { HCA_HINTS = 64 };
 
+#define HCA_CROSSED "(accepted: in net=, interfaces of one network at the same place on both hosts; where a " \
+	"host has two in one network, net.ipv4.conf.all.arp_ignore=1, arp_announce=2, rp_filter=2)"
+
 struct hca_incoming;
 struct hca_call;
 
@@ -19,6 +22,8 @@ struct hca_rail {
 	struct sockaddr_storage local;
 	char interface[IFNAMSIZ];	/* its name at the begin; "": as routed */
 	unsigned index;			/* its number; 0: none */
+	/* A host whose calls arrived on another interface, and went no further; port 0: none. */
+	struct hca_endpoint crossed;
 	struct hca_watch listener;
 };
 
@@ -36,6 +41,7 @@ struct hca_meet {
 	uint16_t port;
 	uint64_t next_ns;
 	uint64_t listen_again_ns;	/* the listeners pause; 0: they do not */
+	uint64_t crossed_ns;		/* a look at calls on another interface; 0: there are none */
 	bool lacks;			/* people know that descriptors are lacking */
 
 	/* Connections of others that have proven nothing; the oldest first, by time of arrival. */

@@ -286,38 +286,10 @@ static int caller_step(const struct softhca_probe *p, struct end *e)
 
 /* ---- The callee's side --------------------------------------------------- */
 
-/* The number of the interface on which the connection's SYN arrived; 0: unknown. */
-static unsigned arrived_on(int fd, bool ipv4)
-{
-	unsigned char control[256];
-	struct msghdr m = { .msg_control = control };
-	socklen_t bytes = sizeof(control);
-	struct cmsghdr *c;
-	struct in_pktinfo four;
-	struct in6_pktinfo six;
-	const int level = ipv4 ? IPPROTO_IP : IPPROTO_IPV6, on = 1;
-
-	if (setsockopt(fd, level, ipv4 ? IP_PKTINFO : IPV6_2292PKTINFO, &on, sizeof(on)) ||
-	    getsockopt(fd, level, ipv4 ? IP_PKTOPTIONS : IPV6_2292PKTOPTIONS, control, &bytes))
-		return 0;
-	m.msg_controllen = bytes;
-	for (c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
-		if (ipv4 && c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
-			memcpy(&four, CMSG_DATA(c), sizeof(four));
-			return (unsigned)four.ipi_ifindex;
-		}
-		if (!ipv4 && c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_2292PKTINFO) {
-			memcpy(&six, CMSG_DATA(c), sizeof(six));
-			return six.ipi6_ifindex;
-		}
-	}
-	return 0;
-}
-
 static enum verdict verdict_of(const struct softhca_probe *p, const struct end *e, uint8_t *through)
 {
 	const struct softhca_net *called = &p->list[e->net];
-	unsigned index = arrived_on(e->fd, hca_gid_is_ipv4(&called->gid)), i;
+	unsigned index = hca_socket_arrived_on(e->fd, hca_gid_is_ipv4(&called->gid)), i;
 
 	*through = UINT8_MAX;
 	if (!index || index == called->index)

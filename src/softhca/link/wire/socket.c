@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/tcp.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -247,6 +248,31 @@ int hca_socket_interface(int fd, unsigned interface)
 	if (rc && errno == ENOPROTOOPT)
 		rc = bind_by_name(fd, interface);
 	return !rc || errno == EPERM || errno == ENOPROTOOPT ? 0 : -errno;
+}
+
+/* With the option on, an IPv6 socket would copy headers of each packet. */
+unsigned hca_socket_arrived_on(int fd, bool ipv4)
+{
+	const int level = ipv4 ? IPPROTO_IP : IPPROTO_IPV6, option = ipv4 ? IP_PKTINFO : IPV6_2292PKTINFO;
+	unsigned char control[256];
+	struct msghdr m = { .msg_control = control };
+	socklen_t bytes = sizeof(control);
+	struct cmsghdr *c;
+	struct in_pktinfo four = { 0 };
+	struct in6_pktinfo six = { .ipi6_ifindex = 0 };
+	int rc;
+
+	option_set(fd, level, option, 1);
+	rc = getsockopt(fd, level, ipv4 ? IP_PKTOPTIONS : IPV6_2292PKTOPTIONS, control, &bytes);
+	option_set(fd, level, option, 0);
+	m.msg_controllen = rc ? 0 : bytes;
+	for (c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+		if (ipv4 && c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO)
+			memcpy(&four, CMSG_DATA(c), sizeof(four));
+		if (!ipv4 && c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_2292PKTINFO)
+			memcpy(&six, CMSG_DATA(c), sizeof(six));
+	}
+	return ipv4 ? (unsigned)four.ipi_ifindex : six.ipi6_ifindex;
 }
 
 int hca_socket_connect(const struct sockaddr_storage *to, const struct sockaddr_storage *local,

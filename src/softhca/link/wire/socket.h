@@ -67,6 +67,8 @@ void hca_sockets_close_in_child(void);
  * Kernels before 5.7 refuse: 0, too.
  */
 int hca_socket_interface(int fd, unsigned interface);
+/* The number of the interface on which an accepted connection arrived; 0: unknown. */
+unsigned hca_socket_arrived_on(int fd, bool ipv4);
 
 /* Is there anything to read, or the end?  The socket is not locked: its packets arrive meanwhile. */
 bool hca_socket_is_readable(int fd);
