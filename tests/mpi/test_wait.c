@@ -87,9 +87,28 @@ void rg_yield(void)
 }
 
 #if RG_OPENMPI
-/* As in Open MPI: its progress yields where ranks share cores, unless it is told not to. */
+/*
+ * As in Open MPI: its progress yields where ranks share cores, unless it is told not to.  The layer finds
+ * these functions by name.
+ */
+#pragma GCC visibility push(default)
 void opal_progress(void);
 bool opal_progress_set_yield_when_idle(bool yield);
+int opal_progress_register_lp(int (*callback)(void));
+int opal_progress_unregister(int (*callback)(void));
+#pragma GCC visibility pop
+
+int opal_progress_register_lp(int (*callback)(void))
+{
+	(void)callback;
+	return 0;
+}
+
+int opal_progress_unregister(int (*callback)(void))
+{
+	(void)callback;
+	return 0;
+}
 
 void opal_progress(void)
 {
