@@ -5,7 +5,6 @@
 #include "util/clock.h"
 
 enum {
-	TESTS = 256,			/* before yields, where several threads may call */
 	YIELDS = 1000,			/* before naps */
 	NAP_NS = 100000,
 };
@@ -18,22 +17,29 @@ void start_pause(unsigned round)
 		rg_sleep_ns(NAP_NS);
 }
 
+/*
+ * A thread that gets the core meanwhile begins a call of its own.  Of threads that make communicators at a
+ * time MPICH lets one go on, and all others repeat their collectives until it has.
+ */
+static bool keeps_core(void)
+{
+	return layer.multiple && !layer.oversubscribed;
+}
+
 bool start_await(MPI_Request *request, uint64_t limit_ns)
 {
 	const uint64_t now = rg_now_ns(), until = limit_ns < UINT64_MAX - now ? now + limit_ns : UINT64_MAX;
-	/*
-	 * A thread that gets the core meanwhile begins a call of its own.  Of threads that make communicators at a
-	 * time MPICH lets one go on, and all others repeat their collectives until it has.
-	 */
-	const unsigned first = layer.multiple ? TESTS : 0;
 	int done = 0;
 
+	if (keeps_core() && limit_ns == UINT64_MAX) {
+		native.Wait(request, MPI_STATUS_IGNORE);
+		return true;
+	}
 	for (unsigned round = 0; ; round++) {
 		native.Test(request, &done, MPI_STATUS_IGNORE);
 		if (done || rg_reached(until, rg_now_ns()))
 			return done;
-		if (round >= first)
-			start_pause(round - first);
+		start_pause(round);
 	}
 }
 
