@@ -136,6 +136,13 @@ tests_mpi_test_domains_LDADD = $(CMOCKA_LIBS)
 tests_mpi_test_places_CPPFLAGS = $(AM_CPPFLAGS)
 tests_mpi_test_places_SOURCES = tests/mpi/test_places.c src/mpi/job/places.c tests/capture.c
 tests_mpi_test_places_LDADD = librg-util.la $(CMOCKA_LIBS)
+check_PROGRAMS += tests/mpi/test_wait
+TESTS += tests/mpi/test_wait
+tests_mpi_test_wait_CPPFLAGS = $(AM_CPPFLAGS)
+tests_mpi_test_wait_SOURCES = tests/mpi/test_wait.c src/mpi/job/library.c src/mpi/job/progress.c src/mpi/job/start_coll.c
+tests_mpi_test_wait_LDADD = librg-util.la $(MPI_LIBS) $(CMOCKA_LIBS)
+# The layer finds the functions of the library by name.
+tests_mpi_test_wait_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 check_PROGRAMS += tests/mpi/test_rail_choice
 TESTS += tests/mpi/test_rail_choice
 tests_mpi_test_rail_choice_CPPFLAGS = $(AM_CPPFLAGS)

@@ -23,6 +23,8 @@ done
 ac_cv_prog_CXX=$([ ! -e bin/$machine-g++ ] || echo $machine-g++)
 ac_cv_prog_FC=$([ ! -e bin/$machine-gfortran ] || echo $machine-gfortran)
 export ac_cv_prog_CXX ac_cv_prog_FC
+# Tests know the host's compilers by these names (tests/local.mk), and configure would take them.
+unset CC MPIFC MPIRUN
 case $mpi in
 openmpi) flags="-I=/usr/lib/$machine/openmpi/include" libs=-lmpi ;;
 mpich) flags="-I=/usr/include/$machine/mpich" libs=-lmpich ;;

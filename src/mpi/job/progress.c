@@ -381,10 +381,15 @@ static void drive_native(bool keeps_core)
 		give_way();
 }
 
-/* Another thread's call may end this thread's wait. */
+/* Another thread's call may end this thread's wait, so it gets the lock, and the core if `yield`. */
 static void let_others_in(bool yield)
 {
+	const bool owed = turn_owed;
+
+	turn_owed = false;
 	layer_leave_slow();
+	if (owed)
+		library_turns(1);
 	if (yield)
 		rg_yield();
 	layer_enter_slow();
@@ -393,19 +398,21 @@ static void let_others_in(bool yield)
 /*
  * The MPI library gets no turn in the first microsecond, so that a message that is about to come is
  * found at once; then a turn in each round.  On a crowded node a round gives way once: between two
- * time slices there is a look at the rails.
+ * time slices there is a look at the rails.  Elsewhere other threads get the core after the first
+ * microsecond: one that begins a call meanwhile would keep it until that call ends.
  */
 static void poll_idle(unsigned *idle)
 {
 	const unsigned n = ++*idle;
 	const bool crowded = layer.oversubscribed && n >= YIELD_ROUNDS;
+	const bool late = n >= DRIVE_NATIVE_EMPTY;
 
-	if (crowded || n >= DRIVE_NATIVE_EMPTY)
+	if (crowded || late)
 		drive_native(crowded);
 	if (n < YIELD_ROUNDS)
 		return;
-	if (layer.multiple && (n >= DRIVE_NATIVE_EMPTY || n % YIELD_ROUNDS == 0))
-		let_others_in(n % YIELD_ROUNDS == 0);
+	if (layer.multiple && (crowded || late || n % YIELD_ROUNDS == 0))
+		let_others_in(crowded || (late && n % YIELD_ROUNDS == 0));
 	else if (layer.oversubscribed || (n % CONNECT_ROUNDS == 0 && rail_connects(layer.rails)))
 		rg_yield();
 }

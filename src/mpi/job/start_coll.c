@@ -1,6 +1,7 @@
 /* start_coll.c - see start_coll.h. */
 #include "mpi/job/start_coll.h"
 
+#include "mpi/job/progress.h"
 #include "util/clock.h"
 
 enum {
@@ -16,11 +17,24 @@ void start_pause(unsigned round)
 		rg_sleep_ns(NAP_NS);
 }
 
+/*
+ * A thread that gets the core meanwhile begins a call of its own.  Of threads that make communicators at a
+ * time MPICH lets one go on, and all others repeat their collectives until it has.
+ */
+static bool keeps_core(void)
+{
+	return layer.multiple && !layer.oversubscribed;
+}
+
 bool start_await(MPI_Request *request, uint64_t limit_ns)
 {
 	const uint64_t now = rg_now_ns(), until = limit_ns < UINT64_MAX - now ? now + limit_ns : UINT64_MAX;
 	int done = 0;
 
+	if (keeps_core() && limit_ns == UINT64_MAX) {
+		native.Wait(request, MPI_STATUS_IGNORE);
+		return true;
+	}
 	for (unsigned round = 0; ; round++) {
 		native.Test(request, &done, MPI_STATUS_IGNORE);
 		if (done || rg_reached(until, rg_now_ns()))
