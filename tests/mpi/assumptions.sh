@@ -67,12 +67,20 @@ for group in $(more as) fsize; do
 done
 
 # A tool that stands before the layer, in the ranks alone.
-tool="env LD_PRELOAD=$PWD/tests/mpi/.libs/assumptions_front.so"
+front=$PWD/tests/mpi/.libs/assumptions_front.so
+tool="env LD_PRELOAD=$front"
 for how in "" "$over"; do
 	launch 2 $tool $how $program errors
 	expect "profiling tool${how:+ over rails}" grep -q '^tool: has seen all' "$out"
 done
 expect "profiling tool: the layer is there" grep -q 'layer: yes' "$out"
+
+# A search finds the layer before a tool that the program is linked with.
+for bind in LD_BIND_NOW= LD_BIND_NOW=1; do
+	launch 2 $over env $bind sh -c "LD_PRELOAD=\$LD_PRELOAD:$front exec $program errors"
+	expect "a linked tool, $bind" grep -q '^tool: has seen all' "$out"
+	expect "a linked tool, $bind: the layer is there" grep -q 'layer: yes' "$out"
+done
 
 # Ends: as the launcher tells them natively, and nothing stays behind.  Of ranks that leave without
 # MPI_Finalize MPICH's Hydra tells now and then 1 instead of their exit code, natively as well: it

@@ -28,7 +28,7 @@
 static pid_t loaded_by;			/* a child of fork has nothing to tell */
 static bool in_front;
 static bool said;			/* set by MPI_Init and by refused rails: no more to tell */
-static const char *not_redirected;	/* why, or NULL */
+static const char *not_redirected, *not_before;	/* why, or NULL */
 
 static const char *library(void)
 {
@@ -92,8 +92,10 @@ static void come_to_front(void)
 		return;
 	in_front = loaded_in_front();
 	/* A second library that defines MPI may look for the next one by name, and find itself. */
-	if (in_front && !loaded_other_mpi((const void *)native.Init, false))
-		not_redirected = loaded_redirect((const void *)native.Init, GUARD);
+	if (!in_front || loaded_other_mpi((const void *)native.Init, false))
+		return;
+	not_before = loaded_tools((const void *)native.Init);
+	not_redirected = loaded_redirect((const void *)native.Init, GUARD);
 }
 
 void bypass_start(void)
@@ -122,6 +124,9 @@ void bypass_seen(void)
 	if (not_redirected)
 		rg_warn("functions that the program looks up in %s itself (dlsym, RTLD_DEEPBIND) are "
 			"not the layer's: %s", library(), not_redirected);
+	if (not_before)
+		rg_warn("a profiling tool that the program is linked with sees no calls of MPI "
+			"(accepted: the tool in LD_PRELOAD): %s", not_before);
 	if (native.Get_library_version(text, &length) ||
 	    (sscanf(text, VERSION_FORMAT, &major, &minor) == 2 && major == LAYER_MAJOR &&
 	     minor == LAYER_MINOR))

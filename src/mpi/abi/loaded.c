@@ -290,6 +290,7 @@ struct replace {
 	struct loaded_entry *entry;
 	int count;
 	bool failed;
+	const struct object *aside;	/* whose pointers stay; calls of PMPI_NAME stay, too; or NULL */
 };
 
 static int entry_compare(const void *name, const void *entry)
@@ -300,7 +301,7 @@ static int entry_compare(const void *name, const void *entry)
 /* The entry of MPI_NAME or PMPI_NAME, or NULL. */
 static struct loaded_entry *entry_of(const struct replace *r, const char *name)
 {
-	name += *name == 'P';
+	name += *name == 'P' && !r->aside;
 	if (strncmp(name, "MPI_", 4))
 		return NULL;
 	return bsearch(name + 4, r->entry, (size_t)r->count, sizeof(r->entry[0]), entry_compare);
@@ -358,6 +359,7 @@ static int object_replace(struct dl_phdr_info *info, size_t size, void *user)
 {
 	const char *table[2] = { NULL, NULL };	/* of data, of calls */
 	size_t bytes[2] = { 0, 0 }, each[2] = { 0, sizeof(ElfW(Rela)) };
+	const struct replace *r = user;
 	const ElfW(Dyn) *d = NULL;
 	struct object o;
 
@@ -365,7 +367,7 @@ static int object_replace(struct dl_phdr_info *info, size_t size, void *user)
 	for (int i = 0; i < o.segments; i++)
 		if (o.segment[i].p_type == PT_DYNAMIC)
 			d = (const ElfW(Dyn) *)(o.base + o.segment[i].p_vaddr);
-	if (!d || !o.symbol || !o.names)
+	if (!d || !o.symbol || !o.names || (r->aside && r->aside->base == o.base))
 		return 0;
 	for (; d->d_tag != DT_NULL; d++) {
 		switch (d->d_tag) {
@@ -416,7 +418,7 @@ static bool symbols_replace(const struct replace *r, const struct object *o)
 	if (!pages_of(o, &at, &bytes, &protection) || mprotect(at, bytes, protection | PROT_WRITE))
 		return false;
 	for (int i = 0; i < r->count; i++)
-		for (size_t b = 0; b < sizeof(before) / sizeof(before[0]); b++) {
+		for (size_t b = 0; b < (r->aside ? 1 : sizeof(before) / sizeof(before[0])); b++) {
 			const struct loaded_entry *e = &r->entry[i];
 			ElfW(Sym) *s = e->before ? named(o, before[b], e->name) : NULL;
 
@@ -439,4 +441,64 @@ const char *loaded_replace(const void *function, struct loaded_entry *entry, int
 		return strerror(errno);
 	dl_iterate_phdr(object_replace, &r);
 	return r.failed ? "pages cannot be written to" : NULL;
+}
+
+/* ---- Linked tools ------------------------------------------------------------------------------- */
+
+static int entry_order(const void *a, const void *b)
+{
+	return strcmp(((const struct loaded_entry *)a)->name, ((const struct loaded_entry *)b)->name);
+}
+
+/* The functions that a search without the layer finds before the library's. */
+static int tools_find(const struct object *ours, const struct object *theirs, struct loaded_entry *entry)
+{
+	int count = 0;
+
+	for (uint32_t b = 0; b < ours->bucket_count; b++) {
+		uint32_t i = ours->buckets[b];
+
+		if (i < ours->first)
+			continue;
+		do {
+			const ElfW(Sym) *mine = &ours->symbol[i];
+			const char *name = ours->names + mine->st_name;
+			const void *next = is_function(mine) && !strncmp(name, "MPI_", 4) ?
+						   dlsym(RTLD_NEXT, name) : NULL;
+
+			if (next && !object_holds(theirs, next) && !object_holds(ours, next))
+				entry[count++] = (struct loaded_entry){
+					.name = name + 4, .with = next,
+					.before = (void *)(ours->base + mine->st_value) };
+		} while (!(ours->chains[i++ - ours->first] & 1));
+	}
+	qsort(entry, (size_t)count, sizeof(*entry), entry_order);
+	return count;
+}
+
+const char *loaded_tools(const void *function)
+{
+	struct object ours, theirs;
+	struct replace r = { .aside = &ours };
+	const char *why = NULL;
+	uint32_t functions = 0;
+
+	if (!object_with(here, &ours) || !object_with(function, &theirs))
+		return "an object has no GNU hash table";
+	for (uint32_t b = 0; b < ours.bucket_count; b++)
+		functions = ours.buckets[b] > functions ? ours.buckets[b] : functions;
+	if (functions < ours.first)
+		return NULL;
+	while (!(ours.chains[functions++ - ours.first] & 1))
+		;
+	r.entry = calloc(functions - ours.first, sizeof(*r.entry));
+	if (!r.entry)
+		return strerror(ENOMEM);
+	r.count = tools_find(&ours, &theirs, r.entry);
+	if (r.count && !symbols_replace(&r, &ours))
+		why = strerror(errno);
+	else if (r.count)
+		dl_iterate_phdr(object_replace, &r);
+	free(r.entry);
+	return r.failed ? "pages cannot be written to" : why;
 }

@@ -39,6 +39,13 @@ struct loaded_entry {
 const char *loaded_replace(const void *function, struct loaded_entry *entry, int count);
 
 /*
+ * A search finds the layer, which is preloaded, before a profiling tool that is linked.  The tool's
+ * functions go before the layer's, as natively before the library's; their calls of PMPI lead to the
+ * layer.  `function` is a function of the library.  NULL, or the reason why it is impossible here.
+ */
+const char *loaded_tools(const void *function);
+
+/*
  * The program's own search for functions of MPI ends at the layer.  A tool may come before the
  * layer.
  */
