@@ -59,7 +59,7 @@ static void send_and_wait(struct job *job, const struct message *m)
 {
 	const struct rail_header header = { { 0 } };
 	struct player *p = &player[job->rank];
-	struct rail_buf buf = { p->data + LARGE, m->bytes, p->kind };
+	struct rail_buf buf = { p->data + (p->kind == RAIL_MEM_ARENA ? LARGE : 0), m->bytes, p->kind };
 
 	p->out.op = (struct rail_op){ .done = counted_done };
 	p->out.count = rail_send(job->peer[!job->rank], &m->way, &header, &buf, 0, &p->out.op);
@@ -368,12 +368,12 @@ enum { COMPUTE_NS = 5000000, OFFERED = 256 << 10, OFFERS = 1 + 1 + 1 + 4 + 1 + 1
 static unsigned char late_data[2][OFFERED];
 
 /* The cells have this scheme by given costs, as with --costs. */
-static void settle_on(struct rail_ctx *ctx, enum rail_scheme scheme)
+static void settle_on(struct rail_ctx *ctx, uint64_t bytes, enum rail_scheme scheme)
 {
 	static const uint32_t cost_ns[RAIL_SCHEMES] = { 4, 3, 2, 1 };
 
 	for (unsigned place = 0; place < RAIL_PLACES; place++)
-		CHECK(rail_scheme_give(rail_scheme_cell(&ctx->schemes, OFFERED, rail_load_at(place, LOAD_ALONE)),
+		CHECK(rail_scheme_give(rail_scheme_cell(&ctx->schemes, bytes, rail_load_at(place, LOAD_ALONE)),
 				       scheme, cost_ns));
 }
 
@@ -403,7 +403,7 @@ static void late_body(struct job *job)
 	*p = (struct player){ .data = late_data[job->rank], .kind = RAIL_MEM_HOST };
 	job->rail.on_message = on_message;
 	job_connect(job);
-	settle_on(job->ctx, *scheme);
+	settle_on(job->ctx, OFFERED, *scheme);
 	for (int round = 1; round <= OFFERS; round++) {
 		uint64_t begin;
 
@@ -435,6 +435,61 @@ static void test_late(void **state)
 					 &needs_sender[i], 0), 0);
 }
 
+/* ---- A receiver that computes ---------------------------------------------- */
+
+/*
+ * The sender measures an offered message, and the receiver computes after it has asked for slices: the
+ * sample ends when they are taken, though the sender was done long before.
+ */
+enum { SAMPLED = 64 << 10 };
+
+static void sampled_send(struct job *job)
+{
+	const struct rail_way way = { .policy = RAIL_SINGLE, .threshold = 8192, .eager = 8192,
+				      .rendezvous = RAIL_BY_AUTO, .eager_auto = true };
+	const struct rail_row row = { .peer_place = job->peer[1]->row.peer_place };
+	struct rail_eager_cell *cell = rail_eager_cell(&job->ctx->eager_choice, SAMPLED, &row);
+	struct message m = { .way = way, .bytes = SAMPLED };
+
+	cell->seen = cell->passed = UINT8_MAX;
+	send_and_wait(job, &m);
+	CHECK_EQUAL(cell->samples[EAGER_OFFERED], 0);
+	while (!cell->samples[EAGER_OFFERED])
+		job_progress(job);
+	CHECK_EQUAL(cell->sample_ns[EAGER_OFFERED][0], COMPUTE_NS);
+}
+
+static void sampled_body(struct job *job)
+{
+	struct player *p = &player[job->rank];
+
+	*p = (struct player){ .data = late_data[job->rank], .kind = RAIL_MEM_HOST };
+	job->settings.eager = RAIL_AUTO;
+	job->rail.on_message = on_message;
+	job_connect(job);
+	settle_on(job->ctx, SAMPLED, SCHEME_RING);
+	job_barrier(job);
+	if (job->rank == 0) {
+		sampled_send(job);
+	} else {
+		while (!p->in.op.done)
+			job_progress(job);
+		rg_sleep_ns(COMPUTE_NS);
+		while (!p->in.count)
+			job_progress(job);
+	}
+	while (rail_busy(job->ctx))
+		job_progress(job);
+	job_barrier(job);
+	job_close(job);
+}
+
+static void test_sample_of_slices(void **state)
+{
+	(void)state;
+	assert_int_equal(job_run(&(struct job_config){ .soft = "ideal,ports=1" }, sampled_body, NULL, 0), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -447,6 +502,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_pull),
 		cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_sample_of_slices),
 	};
 
 	if (argc > 1)

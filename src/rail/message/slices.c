@@ -10,8 +10,10 @@
 #include "rail/message/rail_op.h"
 #include "rail/message/rail_record.h"
 #include "rail/message/rndv.h"
+#include "rail/open/rail_ctx.h"
 #include "rail/peer/peer.h"
 #include "rail/rail.h"
+#include "util/compiler.h"
 
 /*
  * A ring holds so many slices: the sender fills some while the receiver empties others, and a grant is due
@@ -31,17 +33,34 @@ uint32_t rail_slice_bytes(const struct rail_peer *peer)
 	return bytes < SLICE_LEAST ? 0 : bytes;
 }
 
+/*
+ * Post a slice; true when it is out.  The sender is done before the receiver has the bytes, so the end of a
+ * sample is told.
+ */
+static bool slice_post(struct op *op, struct rail_tx *tx, size_t n)
+{
+	const struct rail_header header = { { op->slot, op->generation } };
+	struct rail_eager_sample *sample = &op->peer->ctx->eager_sample;
+	int rc;
+
+	tx->tell = sample->op == op && op->sliced + n == op->bytes;
+	rc = tx->slice(tx, &header, op_data(op) + op->sliced, n);
+	if (unlikely(tx->tell && rc > 0))
+		sample->op = NULL;
+	tx->tell = false;
+	return rc > 0;
+}
+
 /* True when all slices of op are out. */
 static bool slices_post(struct op *op)
 {
-	const struct rail_header header = { { op->slot, op->generation } };
 	struct rail_tx *tx = op->peer->route[op->policy];
 
 	while (op->sliced < op->bytes) {
 		const uint64_t left = op->bytes - op->sliced;
 		const size_t n = left < op->peer->slice_bytes ? left : op->peer->slice_bytes;
 
-		if (tx->waiting.head || tx->slice(tx, &header, op_data(op) + op->sliced, n) <= 0)
+		if (tx->waiting.head || !slice_post(op, tx, n))
 			return false;
 		op->sliced += n;
 		lane_ledger(tx->lane)->tx_chunks++;
