@@ -158,6 +158,37 @@ static void each_machine(void **state)
 		}
 }
 
+/* Rows, or one without an end, in which each message is done before the next. */
+static void looks_of(const struct machine *m, int class, uint32_t length)
+{
+	struct world w = world_make(m, 1);
+	const struct rail_eager_cell *cell = &w.choice.cell[EAGER_IN_ROW][class];
+
+	for (uint32_t i = 0; i < 1000; i++) {
+		const bool eager = message(&w, 16 * KIB << class);
+
+		if (length && i % length == length - 1)
+			answer(&w);
+		else if (!length)
+			w.sent_ns = w.done_ns + 200;
+		if (i >= 900)
+			assert_int_equal(eager, m->row[class] == 'e');
+	}
+	assert_false(cell->settled);
+}
+
+/* Before learning the messages of rows go by the faster scheme, once both have been looked at. */
+static void looks(void **state)
+{
+	(void)state;
+	for (int m = 0; m < MACHINES; m++)
+		for (int c = 0; c < EAGER_CLASSES; c++) {
+			looks_of(&machines[m], c, 0);
+			for (uint32_t length = 16; length <= 128; length *= 2)
+				looks_of(&machines[m], c, length);
+		}
+}
+
 /* Interrupts, times off the core, and ends that the sender learns of late. */
 static void bad_samples(void **state)
 {
@@ -470,6 +501,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_machine),
+		cmocka_unit_test(looks),
 		cmocka_unit_test(bad_samples),
 		cmocka_unit_test(without_reason),
 		cmocka_unit_test(first_messages),
