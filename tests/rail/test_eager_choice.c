@@ -410,6 +410,62 @@ static void without_end(void **state)
 	assert_int_equal(cell->scheme, EAGER_OFFERED);
 }
 
+/* The same after some samples of both: these decide. */
+static void ends_cease(void **state)
+{
+	struct world w = world_make(&machines[2], 1);
+	struct rail_eager_cell *cell = &w.choice.cell[EAGER_ALONE][0];
+
+	(void)state;
+	for (int i = 0; i < 400 && !cell->settled; i++) {
+		message(&w, 16 * KIB);
+		if (cell->scheme == EAGER_SENT && cell->samples[EAGER_SENT] > 3)
+			w.told_ns = 0;
+		answer(&w);
+	}
+	assert_true(cell->settled);
+	assert_int_equal(cell->scheme, EAGER_SENT);
+}
+
+/* Both ends send two messages and wait for those of the other; ends are told during the next exchange. */
+static void exchanges(void **state)
+{
+	(void)state;
+	for (int m = 0; m < MACHINES; m++)
+		for (int c = 0; c < EAGER_CLASSES; c++) {
+			struct world w = world_make(&machines[m], 1);
+			const struct rail_eager_cell *cell = &w.choice.cell[EAGER_ALONE][c];
+
+			for (int i = 0; i < 200; i++) {
+				message(&w, 16 * KIB << c);
+				message(&w, 16 * KIB << c);
+				w.sent_ns = w.done_ns;
+				w.heard = 2;
+			}
+			assert_true(cell->settled);
+			assert_int_equal(cell->scheme == EAGER_SENT, machines[m].alone[c] == 'e');
+			assert_true(cell->samples[EAGER_SENT] > 3 && cell->samples[EAGER_OFFERED] > 3);
+		}
+}
+
+/* Messages to another peer come between: a sample waits for its end, but not for long. */
+static void other_peers(void **state)
+{
+	struct world w = world_make(&machines[2], 1);
+	struct rail_eager_cell *cell = &w.choice.cell[EAGER_ALONE][0];
+	bool waits = false;
+
+	(void)state;
+	for (int i = 0; i < 400 && !cell->settled; i++) {
+		message(&w, 16 * KIB);
+		waits |= w.told_ns != 0 && rail_eager_waits(&w.choice);
+		answer(&w);
+	}
+	assert_true(waits && cell->settled);
+	assert_int_equal(cell->scheme, EAGER_SENT);
+	assert_false(rail_eager_waits(&w.choice));
+}
+
 /* Samples of offers never end either, such as of rows to several peers that alternate. */
 static void offers_without_end(void **state)
 {
@@ -511,6 +567,9 @@ int main(void)
 		cmocka_unit_test(crossing_lost),
 		cmocka_unit_test(obeys),
 		cmocka_unit_test(without_end),
+		cmocka_unit_test(ends_cease),
+		cmocka_unit_test(exchanges),
+		cmocka_unit_test(other_peers),
 		cmocka_unit_test(offers_without_end),
 		cmocka_unit_test(kinds_of_rows),
 		cmocka_unit_test(endless_row),

@@ -38,6 +38,7 @@ enum {
 	LOST_MOST = 8,			/* samples in sequence after which eager messages are not measured */
 	LOST_OFFERS_MOST = 64,		/* ... offers, such as of rows to several peers that alternate */
 	LATE_MOST = 256,		/* messages after which the end of a sample is lost */
+	LATE_ALONE = 8,			/* ... of messages alone */
 };
 
 void rail_eager_choice_init(struct rail_eager_choice *choice)
@@ -164,7 +165,14 @@ static void look_end(struct rail_eager_cell *cell, uint32_t ns)
 
 /* ---- Samples -------------------------------------------------------------- */
 
-/* A cell whose samples never end stays with offers. */
+/* Samples do not end any more: what is known decides, or offers stay. */
+static void give_up(struct rail_eager_cell *cell)
+{
+	const uint32_t offered = rail_eager_cost(cell, EAGER_OFFERED), sent = rail_eager_cost(cell, EAGER_SENT);
+
+	settle(cell, sent && is_faster(sent, offered, 100 + EAGER_MARGIN) ? EAGER_SENT : EAGER_OFFERED);
+}
+
 void rail_eager_forget(struct rail_eager_choice *choice)
 {
 	struct rail_eager_cell *cell = choice->measured;
@@ -175,7 +183,7 @@ void rail_eager_forget(struct rail_eager_choice *choice)
 	if (is_looking(cell, load_of(choice, cell)))
 		look_end(cell, 0);
 	else if (!cell->settled && ++cell->lost == (cell->scheme == EAGER_SENT ? LOST_MOST : LOST_OFFERS_MOST))
-		settle(cell, EAGER_OFFERED);
+		give_up(cell);
 }
 
 void rail_eager_ended(struct rail_eager_choice *choice, uint64_t now_ns)
@@ -228,6 +236,12 @@ static unsigned look_batch(const struct rail_eager_cell *cell)
 	return row < ROW_LEAST ? 0 : row < LOOK_BATCH ? row : LOOK_BATCH;
 }
 
+/* Of messages alone: one, or a few that a program sends to a peer and then waits. */
+static unsigned alone_batch(const struct rail_eager_cell *cell)
+{
+	return cell->row ? 0 : cell->row_before + 1;
+}
+
 /* Messages of the sample that begins now; 0: none does. */
 static unsigned batch_of(struct rail_eager_cell *cell, int load)
 {
@@ -237,18 +251,36 @@ static unsigned batch_of(struct rail_eager_cell *cell, int load)
 		cell->passed++;
 		return 0;
 	}
-	return load == EAGER_ALONE ? 1 : looks ? look_batch(cell) : row_batch(cell);
+	return load == EAGER_ALONE ? alone_batch(cell) : looks ? look_batch(cell) : row_batch(cell);
 }
 
-/* May the sample under way go on after this message? */
+/*
+ * May the sample under way go on after this message?  One alone goes on if the peer has sent meanwhile: its
+ * end may come after what it was exchanged for.
+ */
 static bool is_sound(struct rail_eager_choice *choice, const struct rail_eager_cell *cell,
 		     bool new_row)
 {
 	const int load = load_of(choice, cell);
 
-	if (choice->measured != cell || load == EAGER_ALONE)
+	if (choice->measured != cell)
 		return false;
-	return choice->sent < choice->batch ? !new_row : ++choice->late < LATE_MOST;
+	if (choice->sent < choice->batch)
+		return !new_row;
+	if (load == EAGER_ALONE)
+		return cell->row < choice->batch && ++choice->late < LATE_ALONE;
+	return ++choice->late < LATE_MOST;
+}
+
+bool rail_eager_waits(struct rail_eager_choice *choice)
+{
+	const struct rail_eager_cell *cell = choice->measured;
+
+	if (cell && choice->sent == choice->batch && load_of(choice, cell) == EAGER_ALONE &&
+	    ++choice->late < LATE_ALONE)
+		return true;
+	rail_eager_forget(choice);
+	return false;
 }
 
 static bool sample_begin(struct rail_eager_choice *choice, struct rail_eager_cell *cell,
@@ -298,7 +330,7 @@ void rail_eager_uncross(struct rail_eager_choice *choice)
 
 	choice->crossing = NULL;
 	if (cell && ++cell->lost == LOST_OFFERS_MOST)
-		settle(cell, EAGER_OFFERED);
+		give_up(cell);
 }
 
 /* The sample ends, and the other scheme's turn begins. */

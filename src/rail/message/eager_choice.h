@@ -10,8 +10,9 @@
  * of an eager message or of a last slice, when the bytes are in place.
  *
  * A row is a sequence of messages to one peer without any message from it.  A sample of a row is all
- * of it, if it is as long as the one before, or a batch of a long one; a message alone is no sample if
- * another follows before it has ended.  The first messages of up to
+ * of it, if it is as long as the one before, or a batch of a long one; a message alone, or a few that
+ * are exchanged for others, is no sample if another of its row follows before it has ended.  Samples without
+ * an end, again and again, leave the decision to those before.  The first messages of up to
  * 32 KiB are sent in any case, since new memory need not be registered, which costs several copies.
  * Learning begins after some more, when the receiver has found how it moves offers (scheme.h).  In rows
  * these are many, so a few short samples, looks, find the scheme of the messages until then.  Of two
@@ -174,6 +175,8 @@ bool rail_eager_take_crossing(struct rail_eager_choice *choice, struct rail_eage
 bool rail_eager_obey(struct rail_row *row, uint64_t bytes, bool *eager);
 /* Another message comes between those of the sample of crossing ones, which is lost. */
 void rail_eager_uncross(struct rail_eager_choice *choice);
+/* A message to another peer comes.  False: the sample under way does not wait for its end, and is lost. */
+bool rail_eager_waits(struct rail_eager_choice *choice);
 /* All messages of the sample have their bytes in place. */
 void rail_eager_ended(struct rail_eager_choice *choice, uint64_t now_ns);
 /* The sample under way is lost, of messages that do not cross. */
