@@ -158,6 +158,37 @@ static void each_machine(void **state)
 		}
 }
 
+/* Rows, or one without an end, in which each message is done before the next. */
+static void looks_of(const struct machine *m, int class, uint32_t length)
+{
+	struct world w = world_make(m, 1);
+	const struct rail_eager_cell *cell = &w.choice.cell[EAGER_IN_ROW][class];
+
+	for (uint32_t i = 0; i < 1000; i++) {
+		const bool eager = message(&w, 16 * KIB << class);
+
+		if (length && i % length == length - 1)
+			answer(&w);
+		else if (!length)
+			w.sent_ns = w.done_ns + 200;
+		if (i >= 900)
+			assert_int_equal(eager, m->row[class] == 'e');
+	}
+	assert_false(cell->settled);
+}
+
+/* Before learning the messages of rows go by the faster scheme, once both have been looked at. */
+static void looks(void **state)
+{
+	(void)state;
+	for (int m = 0; m < MACHINES; m++)
+		for (int c = 0; c < EAGER_CLASSES; c++) {
+			looks_of(&machines[m], c, 0);
+			for (uint32_t length = 16; length <= 128; length *= 2)
+				looks_of(&machines[m], c, length);
+		}
+}
+
 /* Interrupts, times off the core, and ends that the sender learns of late. */
 static void bad_samples(void **state)
 {
@@ -407,6 +438,62 @@ static void without_end(void **state)
 	assert_int_equal(cell->scheme, EAGER_OFFERED);
 }
 
+/* The same after some samples of both: these decide. */
+static void ends_cease(void **state)
+{
+	struct world w = world_make(&machines[2], 1);
+	struct rail_eager_cell *cell = &w.choice.cell[EAGER_ALONE][0];
+
+	(void)state;
+	for (int i = 0; i < 400 && !cell->settled; i++) {
+		message(&w, 16 * KIB);
+		if (cell->scheme == EAGER_SENT && cell->samples[EAGER_SENT] > 3)
+			w.told_ns = 0;
+		answer(&w);
+	}
+	assert_true(cell->settled);
+	assert_int_equal(cell->scheme, EAGER_SENT);
+}
+
+/* Both ends send two messages and wait for those of the other; ends are told during the next exchange. */
+static void exchanges(void **state)
+{
+	(void)state;
+	for (int m = 0; m < MACHINES; m++)
+		for (int c = 0; c < EAGER_CLASSES; c++) {
+			struct world w = world_make(&machines[m], 1);
+			const struct rail_eager_cell *cell = &w.choice.cell[EAGER_ALONE][c];
+
+			for (int i = 0; i < 200; i++) {
+				message(&w, 16 * KIB << c);
+				message(&w, 16 * KIB << c);
+				w.sent_ns = w.done_ns;
+				w.heard = 2;
+			}
+			assert_true(cell->settled);
+			assert_int_equal(cell->scheme == EAGER_SENT, machines[m].alone[c] == 'e');
+			assert_true(cell->samples[EAGER_SENT] > 3 && cell->samples[EAGER_OFFERED] > 3);
+		}
+}
+
+/* Messages to another peer come between: a sample waits for its end, but not for long. */
+static void other_peers(void **state)
+{
+	struct world w = world_make(&machines[2], 1);
+	struct rail_eager_cell *cell = &w.choice.cell[EAGER_ALONE][0];
+	bool waits = false;
+
+	(void)state;
+	for (int i = 0; i < 400 && !cell->settled; i++) {
+		message(&w, 16 * KIB);
+		waits |= w.told_ns != 0 && rail_eager_waits(&w.choice);
+		answer(&w);
+	}
+	assert_true(waits && cell->settled);
+	assert_int_equal(cell->scheme, EAGER_SENT);
+	assert_false(rail_eager_waits(&w.choice));
+}
+
 /* Samples of offers never end either, such as of rows to several peers that alternate. */
 static void offers_without_end(void **state)
 {
@@ -522,6 +609,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_machine),
+		cmocka_unit_test(looks),
 		cmocka_unit_test(bad_samples),
 		cmocka_unit_test(rows_of_unlike_sizes),
 		cmocka_unit_test(without_reason),
@@ -532,6 +620,9 @@ int main(void)
 		cmocka_unit_test(crossing_lost),
 		cmocka_unit_test(obeys),
 		cmocka_unit_test(without_end),
+		cmocka_unit_test(ends_cease),
+		cmocka_unit_test(exchanges),
+		cmocka_unit_test(other_peers),
 		cmocka_unit_test(offers_without_end),
 		cmocka_unit_test(kinds_of_sizes),
 		cmocka_unit_test(kinds_of_rows),

@@ -3,12 +3,12 @@
 
 #include "rail/message/late.h"
 
-enum { BYTES = 80000, LIMIT = LATE_NS + BYTES / LATE_BYTES_PER_NS, NOW = 1000 };
+enum { READ_NS = 10000, LIMIT = LATE_NS + READ_NS, NOW = 1000 };
 
 /* A record whose data comes after wait_ns of polling, with a look at each end.  The time of the last one. */
 static uint64_t answered_after(struct rail_late *late, uint64_t now, uint64_t wait_ns)
 {
-	rail_late_ask(late, BYTES);
+	rail_late_ask(late, READ_NS);
 	assert_true(rail_late_look(late, now));
 	assert_true(rail_late_look(late, now + wait_ns));
 	late->answers++;
@@ -31,7 +31,7 @@ static void test_while_late(void **state)
 	struct rail_late late = { 0 };
 
 	(void)state;
-	rail_late_ask(&late, BYTES);
+	rail_late_ask(&late, READ_NS);
 	assert_true(rail_late_look(&late, NOW));
 	assert_false(rail_late_suspects(&late));
 	assert_true(rail_late_look(&late, NOW + LIMIT));
@@ -45,7 +45,7 @@ static void test_receiver_away(void **state)
 	struct rail_late late = { 0 };
 
 	(void)state;
-	rail_late_ask(&late, BYTES);
+	rail_late_ask(&late, READ_NS);
 	late.answers++;
 	assert_false(rail_late_look(&late, NOW + 100 * LIMIT));
 	assert_false(rail_late_suspects(&late));

@@ -36,11 +36,11 @@ struct machine {
 static const struct machine machines[] = {
 	{ "2 MiB of L2", 700, 16, 1300, 13, 2600, 9, 8, 600, "rrhhhhhhh", "rrhhhhhhh" },
 	{ "1 MiB of L2", 500, 9, 520, 8.5, 520, 8.5, 10, 300, "hhhhhhhhh", "ttthhhhhh" },
-	{ "kernel", 4000, 1, 4100, 0.95, 4100, 0.9, 2.5, 300, "hhhssssss", "tttssssss" },
+	{ "kernel", 4000, 1, 4100, 0.95, 4100, 0.9, 2.5, 300, "hhsssssss", "ttsssssss" },
 	{ "memcpy", 400, 4, 500, 2.1, 500, 2.1, 1.5, 300, "rhhhhhhhh", "ttthhhhhh" },
 	{ "shared", 400, 10, 800, 5, 1600, 5, 6, 3000, "rrrrrrrrr", "rrrrrrrrr" },
 	{ "rivals", 500, 9, 600, 8, 2000, 3, 12, 300, "hhhhhhhhh", "hhhhhhhhh" },
-	{ "stores", 900, 15, 1000, 15, 1000, 12, 45, 400, "hhhssssss", "tttssssss" },
+	{ "stores", 900, 15, 1000, 15, 1000, 12, 45, 400, "hhsssssss", "ttsssssss" },
 };
 
 enum { MACHINES = sizeof(machines) / sizeof(*machines) };

@@ -10,7 +10,7 @@ if [ -n "${RG_LONG-}" ]; then
 	SOFTHCA_COPY=bounce check tests/rail/members
 else
 	for case in test_edges_2_rails test_flood_small test_flood_eager test_trailing_marks \
-		test_accept_last_first; do
+		test_flood_slices test_accept_last_first; do
 		check tests/rail/members $case
 	done
 fi

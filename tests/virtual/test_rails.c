@@ -59,7 +59,7 @@ static void send_and_wait(struct job *job, const struct message *m)
 {
 	const struct rail_header header = { { 0 } };
 	struct player *p = &player[job->rank];
-	struct rail_buf buf = { p->data + LARGE, m->bytes, p->kind };
+	struct rail_buf buf = { p->data + (p->kind == RAIL_MEM_ARENA ? LARGE : 0), m->bytes, p->kind };
 
 	p->out.op = (struct rail_op){ .done = counted_done };
 	p->out.count = rail_send(job->peer[!job->rank], &m->way, &header, &buf, 0, &p->out.op);
@@ -368,16 +368,16 @@ enum { COMPUTE_NS = 5000000, OFFERED = 256 << 10, OFFERS = 1 + 1 + 1 + 4 + 1 + 1
 static unsigned char late_data[2][OFFERED];
 
 /* The cells have this scheme by given costs, as with --costs. */
-static void settle_on(struct rail_ctx *ctx, enum rail_scheme scheme)
+static void settle_on(struct rail_ctx *ctx, uint64_t bytes, enum rail_scheme scheme, uint32_t read_ns)
 {
-	static const uint32_t cost_ns[RAIL_SCHEMES] = { 4, 3, 2, 1 };
+	const uint32_t cost_ns[RAIL_SCHEMES] = { read_ns, 3, 2, 1 };
 
 	for (unsigned place = 0; place < RAIL_PLACES; place++)
-		CHECK(rail_scheme_give(rail_scheme_cell(&ctx->schemes, OFFERED, rail_load_at(place, LOAD_ALONE)),
+		CHECK(rail_scheme_give(rail_scheme_cell(&ctx->schemes, bytes, rail_load_at(place, LOAD_ALONE)),
 				       scheme, cost_ns));
 }
 
-static void compute_and_wait(struct job *job, const struct rail_way *way)
+static void compute_and_wait(struct job *job, const struct rail_way *way, uint64_t compute_ns)
 {
 	const struct rail_header header = { { 0 } };
 	struct player *p = &player[job->rank];
@@ -386,7 +386,7 @@ static void compute_and_wait(struct job *job, const struct rail_way *way)
 	p->out.op = (struct rail_op){ .done = counted_done };
 	p->out.count = 0;
 	CHECK_EQUAL(rail_send(job->peer[1], way, &header, &buf, 0, &p->out.op), 0);
-	rg_sleep_ns(COMPUTE_NS);
+	rg_sleep_ns(compute_ns);
 	while (!p->out.count)
 		job_progress(job);
 }
@@ -403,14 +403,14 @@ static void late_body(struct job *job)
 	*p = (struct player){ .data = late_data[job->rank], .kind = RAIL_MEM_HOST };
 	job->rail.on_message = on_message;
 	job_connect(job);
-	settle_on(job->ctx, *scheme);
+	settle_on(job->ctx, OFFERED, *scheme, 4);
 	for (int round = 1; round <= OFFERS; round++) {
 		uint64_t begin;
 
 		job_barrier(job);
 		begin = rg_now_ns();
 		if (job->rank == 0)
-			compute_and_wait(job, &way);
+			compute_and_wait(job, &way, COMPUTE_NS);
 		while (job->rank == 1 && p->in.count < round)
 			job_progress(job);
 		waited += rg_now_ns() - begin >= COMPUTE_NS;
@@ -435,6 +435,97 @@ static void test_late(void **state)
 					 &needs_sender[i], 0), 0);
 }
 
+/*
+ * Where a read takes long, as measured, a sender that answers before is in time: each message keeps its
+ * scheme.
+ */
+static void slow_reads_body(struct job *job)
+{
+	const struct rail_way way = { .policy = RAIL_SINGLE, .threshold = 8192, .eager = 8192,
+				      .rendezvous = RAIL_BY_AUTO };
+	struct player *p = &player[job->rank];
+	struct rail_traced how;
+
+	*p = (struct player){ .data = late_data[job->rank], .kind = RAIL_MEM_HOST };
+	job->rail.on_message = on_message;
+	job_connect(job);
+	settle_on(job->ctx, OFFERED, SCHEME_HALVES, COMPUTE_NS);
+	for (int round = 1; round <= 3; round++) {
+		job_barrier(job);
+		if (job->rank == 0)
+			compute_and_wait(job, &way, COMPUTE_NS);
+		while (job->rank == 1 && p->in.count < round)
+			job_progress(job);
+		rail_op_traced(job->rank ? &p->in.op : &p->out.op, !job->rank, &how);
+		CHECK(how.both);
+	}
+	while (rail_busy(job->ctx))
+		job_progress(job);
+	job_barrier(job);
+	job_close(job);
+}
+
+static void test_slow_reads(void **state)
+{
+	(void)state;
+	assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, slow_reads_body, NULL, 0), 0);
+}
+
+/* ---- A receiver that computes ---------------------------------------------- */
+
+/*
+ * The sender measures an offered message, and the receiver computes after it has asked for slices: the
+ * sample ends when they are taken, though the sender was done long before.
+ */
+enum { SAMPLED = 64 << 10 };
+
+static void sampled_send(struct job *job)
+{
+	const struct rail_way way = { .policy = RAIL_SINGLE, .threshold = 8192, .eager = 8192,
+				      .rendezvous = RAIL_BY_AUTO, .eager_auto = true };
+	const struct rail_row row = { .peer_place = job->peer[1]->row.peer_place };
+	struct rail_eager_cell *cell = rail_eager_cell(&job->ctx->eager_choice, SAMPLED, &row);
+	struct message m = { .way = way, .bytes = SAMPLED };
+
+	cell->seen = cell->passed = UINT8_MAX;
+	send_and_wait(job, &m);
+	CHECK_EQUAL(cell->samples[EAGER_OFFERED], 0);
+	while (!cell->samples[EAGER_OFFERED])
+		job_progress(job);
+	CHECK_EQUAL(cell->sample_ns[EAGER_OFFERED][0], COMPUTE_NS);
+}
+
+static void sampled_body(struct job *job)
+{
+	struct player *p = &player[job->rank];
+
+	*p = (struct player){ .data = late_data[job->rank], .kind = RAIL_MEM_HOST };
+	job->settings.eager = RAIL_AUTO;
+	job->rail.on_message = on_message;
+	job_connect(job);
+	settle_on(job->ctx, SAMPLED, SCHEME_RING, 4);
+	job_barrier(job);
+	if (job->rank == 0) {
+		sampled_send(job);
+	} else {
+		while (!p->in.op.done)
+			job_progress(job);
+		rg_sleep_ns(COMPUTE_NS);
+		while (!p->in.count)
+			job_progress(job);
+	}
+	while (rail_busy(job->ctx))
+		job_progress(job);
+	job_barrier(job);
+	job_close(job);
+}
+
+static void test_sample_of_slices(void **state)
+{
+	(void)state;
+	assert_int_equal(job_run(&(struct job_config){ .soft = "ideal,ports=1" }, sampled_body, NULL, 0), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -447,6 +538,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_pull),
 		cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_slow_reads),
+		cmocka_unit_test(test_sample_of_slices),
 	};
 
 	if (argc > 1)

@@ -98,6 +98,19 @@ static bool payload_place(struct rail_tx *tx, uint32_t units, uint32_t *first)
 	return rail_ring_place(tx->position, tx->units_granted, tx->units, units, first);
 }
 
+/* The word of a record whose payload ends at tx->position; the receiver tells when it has taken this one. */
+static uint64_t long_word(struct rail_tx *tx, size_t bytes)
+{
+	uint64_t tell = 0;
+
+	if (unlikely(tx->tell)) {
+		tx->lane->ctx->eager_sample.told = true;
+		tx->lane->ctx->eager_sample.end = tx->position;
+		tell = LONG_TELL;
+	}
+	return (uint64_t)tx->position << 32 | tell | bytes;
+}
+
 static int ring_long(struct rail_tx *tx, unsigned kind, const struct rail_header *header,
 		     const void *payload, size_t bytes)
 {
@@ -120,8 +133,7 @@ static int ring_long(struct rail_tx *tx, unsigned kind, const struct rail_header
 	tx->position = first + units;
 	wr[0].wr.rdma.remote_addr = tx->bytes_addr +
 				    (uint64_t)(first & (tx->units - 1)) * RAIL_UNIT_BYTES;
-	record_fill(&tx->slot.record, tx->seq, kind, header,
-		    (uint64_t)tx->position << 32 | bytes);
+	record_fill(&tx->slot.record, tx->seq, kind, header, long_word(tx, bytes));
 	wr[1].wr.rdma.remote_addr = slot_address(tx);
 	if (unlikely(buffer < STAGING))
 		return rail_lane_post_staged(tx->lane, &wr[0], &wr[1], 2, (uint32_t)buffer);
@@ -161,12 +173,7 @@ static int ring_large(struct rail_tx *tx, const struct rail_header *header, cons
 	wr[count - 1].next = &tx->wr[1];
 	tx->seq++;
 	tx->position = first + units;
-	record_fill(&tx->slot.record, tx->seq, RECORD_LONG, header,
-		    (uint64_t)tx->position << 32 | (tx->tell ? LONG_TELL : 0) | bytes);
-	if (unlikely(tx->tell)) {
-		tx->lane->ctx->eager_sample.told = true;
-		tx->lane->ctx->eager_sample.end = tx->position;
-	}
+	record_fill(&tx->slot.record, tx->seq, RECORD_LONG, header, long_word(tx, bytes));
 	tx->wr[1].wr.rdma.remote_addr = slot_address(tx);
 	return lane_post(tx->lane, &wr[0], &tx->wr[1], count + 1);
 }
@@ -326,7 +333,7 @@ static __attribute__((noinline)) bool slot_take_other(struct rail_poll *p,
 		kind = 0;		/* longer than a slot */
 	}
 	slot_pass(p, rx);
-	tell = kind == RECORD_EAGER && slot->record.word & LONG_TELL;
+	tell = (kind == RECORD_EAGER || kind == RECORD_SLICE) && slot->record.word & LONG_TELL;
 	rail_record_arrived(rx, kind, &slot->record, payload, bytes);
 	rx->units_read = end;
 	if (unlikely(tell))

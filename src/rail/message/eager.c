@@ -111,8 +111,8 @@ static struct rail_eager_step choose(struct rail_peer *peer, uint64_t bytes)
 	step = (struct rail_eager_step){ .eager = cell->scheme == EAGER_SENT };
 	if (likely(rail_eager_is_settled(&ctx->eager_choice, cell)))
 		return step;
-	if (ctx->eager_sample.peer != peer)
-		rail_eager_forget(&ctx->eager_choice);
+	if (ctx->eager_sample.peer != peer && rail_eager_waits(&ctx->eager_choice))
+		return step;
 	step = rail_eager_take(&ctx->eager_choice, cell, peer->row.place, rg_now_ns());
 	if (step.last || !ctx->eager_choice.measured)
 		ctx->eager_sample = (struct rail_eager_sample){ 0 };

@@ -3,25 +3,29 @@
 
 #include "rail/message/eager_choice.h"
 
+enum { DROPS = 2 };
 static const struct {
 	uint16_t seen;			/* messages before learning */
+	uint16_t look;			/* messages before the looks; 0: there are none */
 	uint8_t change;			/* messages after a change of schemes, which leaves other caches */
 	uint8_t visit;			/* samples before the other scheme's turn */
 	uint8_t samples;		/* per scheme, for the decision */
 	/* After so many samples the best one decides if it is so much below the other's, percent. */
-	uint8_t drop, drop_percent;
+	struct {
+		uint8_t samples, percent;
+	} drop[DROPS];
 } plan[EAGER_LOADS] = {
 	[EAGER_ALONE] = { .seen = 72, .change = 1, .visit = 3, .samples = EAGER_SAMPLES,
-			  .drop = 6, .drop_percent = 150 },
-	[EAGER_IN_ROW] = { .seen = 1024, .change = 64, .visit = 3, .samples = EAGER_SAMPLES,
-			   .drop = 6, .drop_percent = 150 },
+			  .drop = { { 6, 150 }, { 6, 150 } } },
+	[EAGER_IN_ROW] = { .seen = 1024, .look = 64, .change = 64, .visit = 3, .samples = EAGER_SAMPLES,
+			   .drop = { { 3, 200 }, { 6, 150 } } },
 	/* Samples of the last are means of many messages. */
 	[EAGER_CROSSING] = { .seen = 256, .change = 64, .visit = 1, .samples = 6,
-			     .drop = 3, .drop_percent = 130 },
-	[EAGER_ROW_MIXED] = { .seen = 1024, .change = 64, .visit = 3, .samples = EAGER_SAMPLES,
-			      .drop = 6, .drop_percent = 150 },
+			     .drop = { { 3, 130 }, { 3, 130 } } },
+	[EAGER_ROW_MIXED] = { .seen = 1024, .look = 64, .change = 64, .visit = 3, .samples = EAGER_SAMPLES,
+			      .drop = { { 3, 200 }, { 6, 150 } } },
 	[EAGER_CROSSING_MIXED] = { .seen = 256, .change = 64, .visit = 1, .samples = 6,
-				   .drop = 3, .drop_percent = 130 },
+				   .drop = { { 3, 130 }, { 3, 130 } } },
 };
 
 enum {
@@ -32,9 +36,13 @@ enum {
 	CROSSED_STREAM = 1024,		/* ... without the begin of a row */
 	ROW_LEAST = 8, ROW_LONG = 256,
 	BATCH_LONG = 128,		/* messages of a sample in a long row, perhaps an endless one */
+	LOOK_CHANGE = 8,		/* messages after a change of schemes, between looks */
+	LOOK_CLEAR_PERCENT = 200,
+	LOOK_ROW = 128, LOOK_BATCH = 32,	/* a look: in rows that go on after so many; its messages */
 	LOST_MOST = 8,			/* samples in sequence after which eager messages are not measured */
 	LOST_OFFERS_MOST = 64,		/* ... offers, such as of rows to several peers that alternate */
 	LATE_MOST = 256,		/* messages after which the end of a sample is lost */
+	LATE_ALONE = 8,			/* ... of messages alone */
 };
 
 void rail_eager_choice_init(struct rail_eager_choice *choice)
@@ -58,7 +66,7 @@ uint32_t rail_eager_cost(const struct rail_eager_cell *cell, int scheme)
 
 	if (cell->given)
 		return cell->given_ns[scheme];
-	return n ? cell->sample_ns[scheme][(n - 1) / 4] : 0;
+	return n ? cell->sample_ns[scheme][(n - 1) / 4] : cell->look_ns[scheme];
 }
 
 static void sample_add(struct rail_eager_cell *cell, uint64_t ns)
@@ -96,45 +104,109 @@ void rail_eager_give(struct rail_eager_cell *cell, unsigned scheme, const uint32
 /* The samples of both are as many. */
 static void compare(struct rail_eager_cell *cell, int load)
 {
-	const unsigned samples = plan[load].samples, drop = plan[load].drop, percent = plan[load].drop_percent;
 	const unsigned n = cell->samples[EAGER_OFFERED];
 	const uint32_t offered = cell->sample_ns[EAGER_OFFERED][0];
 	const uint32_t sent = cell->sample_ns[EAGER_SENT][0];
 
-	if (n >= samples)
+	if (n >= plan[load].samples) {
 		settle(cell, is_faster(rail_eager_cost(cell, EAGER_SENT),
 				       rail_eager_cost(cell, EAGER_OFFERED), 100 + EAGER_MARGIN) ?
 			     EAGER_SENT : EAGER_OFFERED);
-	else if (n >= drop && is_faster(offered, sent, percent))
-		settle(cell, EAGER_OFFERED);
-	else if (n >= drop && is_faster(sent, offered, percent))
-		settle(cell, EAGER_SENT);
+		return;
+	}
+	for (int i = 0; i < DROPS && n >= plan[load].drop[i].samples; i++) {
+		if (is_faster(offered, sent, plan[load].drop[i].percent))
+			settle(cell, EAGER_OFFERED);
+		if (is_faster(sent, offered, plan[load].drop[i].percent))
+			settle(cell, EAGER_SENT);
+	}
+}
+
+/* ---- Looks ---------------------------------------------------------------- */
+
+static bool is_looking(const struct rail_eager_cell *cell, int load)
+{
+	return !cell->settled && plan[load].look && cell->looks < EAGER_LOOKS && cell->seen >= plan[load].look;
+}
+
+/* The scheme until learning begins: that of the last look, if it is clearly ahead. */
+static void looks_end(struct rail_eager_cell *cell)
+{
+	const uint32_t mine = cell->look_ns[cell->scheme], other = cell->look_ns[!cell->scheme];
+
+	cell->looks = EAGER_LOOKS;
+	if (!mine || !other || !is_faster(mine, other, 100 + EAGER_MARGIN))
+		cell->scheme = (uint8_t)!cell->scheme;
+}
+
+/* Is one scheme so slow that another look at it costs more than it tells? */
+static bool is_looked_over(const struct rail_eager_cell *cell)
+{
+	const uint32_t offered = cell->look_ns[EAGER_OFFERED], sent = cell->look_ns[EAGER_SENT];
+
+	return cell->looks == EAGER_LOOKS || (cell->looks % 2 == 0 && offered && sent &&
+					      (is_faster(offered, sent, LOOK_CLEAR_PERCENT) ||
+					       is_faster(sent, offered, LOOK_CLEAR_PERCENT)));
+}
+
+/*
+ * A look is over, or lost: 0.  The better one of a scheme counts, since disturbances only add time.  The first
+ * look is at the scheme that was assumed, the second one at the other.
+ */
+static void look_end(struct rail_eager_cell *cell, uint32_t ns)
+{
+	uint32_t *look = &cell->look_ns[cell->scheme];
+
+	if (ns && (!*look || ns < *look))
+		*look = ns;
+	cell->passed = 0;
+	cell->looks++;
+	if (is_looked_over(cell))
+		looks_end(cell);
+	else
+		cell->scheme = (uint8_t)!cell->scheme;
 }
 
 /* ---- Samples -------------------------------------------------------------- */
 
-/* A cell whose samples never end stays with offers. */
+/* Samples do not end any more: what is known decides, or offers stay. */
+static void give_up(struct rail_eager_cell *cell)
+{
+	const uint32_t offered = rail_eager_cost(cell, EAGER_OFFERED), sent = rail_eager_cost(cell, EAGER_SENT);
+
+	settle(cell, sent && is_faster(sent, offered, 100 + EAGER_MARGIN) ? EAGER_SENT : EAGER_OFFERED);
+}
+
 void rail_eager_forget(struct rail_eager_choice *choice)
 {
 	struct rail_eager_cell *cell = choice->measured;
 
 	choice->measured = NULL;
-	if (cell && !cell->settled &&
-	    ++cell->lost == (cell->scheme == EAGER_SENT ? LOST_MOST : LOST_OFFERS_MOST))
-		settle(cell, EAGER_OFFERED);
+	if (!cell)
+		return;
+	if (is_looking(cell, load_of(choice, cell)))
+		look_end(cell, 0);
+	else if (!cell->settled && ++cell->lost == (cell->scheme == EAGER_SENT ? LOST_MOST : LOST_OFFERS_MOST))
+		give_up(cell);
 }
 
 void rail_eager_ended(struct rail_eager_choice *choice, uint64_t now_ns)
 {
 	struct rail_eager_cell *cell = choice->measured;
+	uint64_t ns;
 	int load;
 
 	if (!cell || choice->sent < choice->batch)
 		return;
 	load = load_of(choice, cell);
+	ns = (now_ns - choice->begun_ns) / choice->batch;
 	choice->measured = NULL;
 	cell->lost = 0;
-	sample_add(cell, (now_ns - choice->begun_ns) / choice->batch);
+	if (is_looking(cell, load)) {
+		look_end(cell, ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX);
+		return;
+	}
+	sample_add(cell, ns);
 	if (cell->samples[cell->scheme] % plan[load].visit)
 		return;
 	cell->scheme = (uint8_t)!cell->scheme;
@@ -158,25 +230,61 @@ static unsigned row_batch(const struct rail_eager_cell *cell)
 	return cell->row || row < ROW_LEAST ? 0 : row;
 }
 
+/* The same of a look, which is short: messages that queue before it would be most of its time. */
+static unsigned look_batch(const struct rail_eager_cell *cell)
+{
+	const uint32_t row = cell->row_before + 1;
+
+	if (cell->row)
+		return cell->row >= row && cell->row >= LOOK_ROW ? LOOK_BATCH : 0;
+	return row < ROW_LEAST ? 0 : row < LOOK_BATCH ? row : LOOK_BATCH;
+}
+
+/* Of messages alone: one, or a few that a program sends to a peer and then waits. */
+static unsigned alone_batch(const struct rail_eager_cell *cell)
+{
+	return cell->row ? 0 : cell->row_before + 1;
+}
+
 /* Messages of the sample that begins now; 0: none does. */
 static unsigned batch_of(struct rail_eager_cell *cell, int load)
 {
-	if (cell->passed < plan[load].change) {
+	const bool looks = is_looking(cell, load);
+
+	if (cell->passed < (looks ? LOOK_CHANGE : plan[load].change)) {
 		cell->passed++;
 		return 0;
 	}
-	return load == EAGER_ALONE ? 1 : row_batch(cell);
+	return load == EAGER_ALONE ? alone_batch(cell) : looks ? look_batch(cell) : row_batch(cell);
 }
 
-/* May the sample under way go on after this message? */
+/*
+ * May the sample under way go on after this message?  One alone goes on if the peer has sent meanwhile: its
+ * end may come after what it was exchanged for.
+ */
 static bool is_sound(struct rail_eager_choice *choice, const struct rail_eager_cell *cell,
 		     bool new_row)
 {
 	const int load = load_of(choice, cell);
 
-	if (choice->measured != cell || load == EAGER_ALONE)
+	if (choice->measured != cell)
 		return false;
-	return choice->sent < choice->batch ? !new_row : ++choice->late < LATE_MOST;
+	if (choice->sent < choice->batch)
+		return !new_row;
+	if (load == EAGER_ALONE)
+		return cell->row < choice->batch && ++choice->late < LATE_ALONE;
+	return ++choice->late < LATE_MOST;
+}
+
+bool rail_eager_waits(struct rail_eager_choice *choice)
+{
+	const struct rail_eager_cell *cell = choice->measured;
+
+	if (cell && choice->sent == choice->batch && load_of(choice, cell) == EAGER_ALONE &&
+	    ++choice->late < LATE_ALONE)
+		return true;
+	rail_eager_forget(choice);
+	return false;
 }
 
 static bool sample_begin(struct rail_eager_choice *choice, struct rail_eager_cell *cell,
@@ -189,7 +297,8 @@ static bool sample_begin(struct rail_eager_choice *choice, struct rail_eager_cel
 	if (cell->seen < plan[load].seen) {
 		if (++cell->seen == ALONE_SENT && load == EAGER_ALONE)
 			cell->scheme = EAGER_OFFERED;
-		return false;
+		if (!is_looking(cell, load))
+			return false;
 	}
 	choice->batch = (uint16_t)batch_of(cell, load);
 	if (!choice->batch)
@@ -225,7 +334,7 @@ void rail_eager_uncross(struct rail_eager_choice *choice)
 
 	choice->crossing = NULL;
 	if (cell && ++cell->lost == LOST_OFFERS_MOST)
-		settle(cell, EAGER_OFFERED);
+		give_up(cell);
 }
 
 /* The sample ends, and the other scheme's turn begins. */

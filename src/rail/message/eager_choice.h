@@ -7,13 +7,15 @@
  * in a row the interval, in which both copies of the ring run at once.  The sender decides, so it
  * measures: for its first messages of each class of sizes and load both schemes in turn, and then it
  * keeps the faster one.  A sample ends with a record of the receiver, the FIN of an offer or the TOLD
- * of an eager message, when the bytes are in place.
+ * of an eager message or of a last slice, when the bytes are in place.
  *
  * A row is a sequence of messages to one peer without any message from it.  A sample of a row is all
- * of it, if it is as long as the one before, or a batch of a long one; a message alone is no sample if
- * another follows before it has ended.  The first messages of up to
+ * of it, if it is as long as the one before, or a batch of a long one; a message alone, or a few that
+ * are exchanged for others, is no sample if another of its row follows before it has ended.  Samples without
+ * an end, again and again, leave the decision to those before.  The first messages of up to
  * 32 KiB are sent in any case, since new memory need not be registered, which costs several copies.
- * Learning begins after some more, when the receiver has found how it moves offers (scheme.h).  Of two
+ * Learning begins after some more, when the receiver has found how it moves offers (scheme.h).  In rows
+ * these are many, so a few short samples, looks, find the scheme of the messages until then.  Of two
  * schemes within EAGER_MARGIN percent offers stay.
  *
  * Crossing.  Where messages of both directions cross, each processor copies for both, and an end that
@@ -54,6 +56,7 @@ enum {
 enum {
 	EAGER_CLASSES = 3,		/* to 16 KiB, to 32 KiB, to 64 KiB: EAGER_CHOICE_BYTES */
 	EAGER_SAMPLES = 12,
+	EAGER_LOOKS = 4,		/* at both schemes in turn, at most */
 	EAGER_MARGIN = 3,		/* percent */
 	EAGER_ROW_FROM = 2,		/* place in a row from which on a message is not alone */
 	/* So many messages to a peer tell what the next are: many in rows, many that cross others. */
@@ -75,6 +78,8 @@ struct rail_eager_cell {
 	uint16_t passed;		/* messages of this scheme before its samples */
 	uint8_t lost;			/* samples without an end, one after the other */
 	uint16_t seen;			/* messages before learning, to a limit */
+	uint8_t looks;
+	uint32_t look_ns[EAGER_SCHEMES];	/* per message; 0: none */
 	uint32_t row, row_before;	/* place of the last message; of the last one of the row before */
 	/* Crossing: the sample under way, 0: none, and its messages so far. */
 	uint64_t begun_ns;
@@ -193,6 +198,8 @@ bool rail_eager_take_crossing(struct rail_eager_choice *choice, struct rail_eage
 bool rail_eager_obey(struct rail_row *row, uint64_t bytes, bool *eager);
 /* Another message comes between those of the sample of crossing ones, which is lost. */
 void rail_eager_uncross(struct rail_eager_choice *choice);
+/* A message to another peer comes.  False: the sample under way does not wait for its end, and is lost. */
+bool rail_eager_waits(struct rail_eager_choice *choice);
 /* All messages of the sample have their bytes in place. */
 void rail_eager_ended(struct rail_eager_choice *choice, uint64_t now_ns);
 /* The sample under way is lost, of messages that do not cross. */
@@ -200,7 +207,7 @@ void rail_eager_forget(struct rail_eager_choice *choice);
 
 /*
  * The cost of a message, nanoseconds: the lower quartile of the samples, since the receiver may try
- * other schemes with some offers; 0: none.
+ * other schemes with some offers; before these of looks; 0: none.
  */
 uint32_t rail_eager_cost(const struct rail_eager_cell *cell, int scheme);
 /* Settle a cell, before its first message, by costs that were measured before. */

@@ -18,9 +18,12 @@ static void eager_get(const struct rail_ctx *ctx, const struct rail_cell_at *at,
 	const struct rail_eager_cell *cell =
 		&ctx->eager_choice.cell[at->place * EAGER_LOADS + at->load][at->class];
 
+	const uint32_t offered_ns = rail_eager_cost(cell, EAGER_OFFERED), sent_ns = rail_eager_cost(cell, EAGER_SENT);
+
 	out->why = cell->given ? RAIL_LEARNED_GIVEN :
-		   cell->settled ? RAIL_LEARNED_MEASURED : RAIL_LEARNED_ASSUMED;
-	out->chosen = cell->settled ? cell->scheme : EAGER_OFFERED;
+		   cell->settled ? RAIL_LEARNED_MEASURED :
+		   offered_ns && sent_ns ? RAIL_LEARNED_RACING : RAIL_LEARNED_ASSUMED;
+	out->chosen = cell->settled ? cell->scheme : sent_ns && sent_ns < offered_ns ? EAGER_SENT : EAGER_OFFERED;
 	out->schemes = EAGER_SCHEMES;
 	for (int s = 0; s < EAGER_SCHEMES; s++) {
 		snprintf(out->scheme[s].name, sizeof(out->scheme[0].name), "%s", names[s]);

@@ -2,11 +2,11 @@
 #include "rail/message/late.h"
 #include "util/clock.h"
 
-void rail_late_ask(struct rail_late *late, uint64_t bytes)
+void rail_late_ask(struct rail_late *late, uint64_t read_ns)
 {
 	late->watched = true;
 	late->late = false;
-	late->limit_ns = LATE_NS + bytes / LATE_BYTES_PER_NS;
+	late->limit_ns = LATE_NS + read_ns;
 	late->seen_ns = 0;
 	late->before = late->answers;
 }

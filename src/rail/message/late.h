@@ -5,8 +5,9 @@
  * program is in a call of the library.  A program that computes between MPI_Isend and MPI_Wait leaves the
  * record there, and the receiver would wait for as long as the program computes.  A read needs the receiver
  * alone.  So a receiver that waits watches one record to each peer.  The record is late when it has waited
- * for data LATE_NS and the time of a copy at 8 bytes per nanosecond, which is about what a read of
- * the message would have taken: to wait costs at most twice the better choice.
+ * for data LATE_NS and the time that a read of the message would have taken, as measured (scheme.h): to
+ * wait costs at most twice the better choice.  A message whose read has not been measured counts 8 bytes per
+ * nanosecond.
  *
  * From then on until data comes the receiver reads the peer's messages, and for some time after that: as
  * long as the data was late, four times as long after the second such record in a row, then 16 and 64 times.
@@ -37,8 +38,8 @@ struct rail_late {
 	bool watched, late;
 };
 
-/* A record that asks for so many bytes is out, and none is watched. */
-void rail_late_ask(struct rail_late *late, uint64_t bytes);
+/* A record that asks for data is out, and none is watched; to read the data takes so long. */
+void rail_late_ask(struct rail_late *late, uint64_t read_ns);
 /* The receiver polls, and there is nothing.  False: the watch is over. */
 bool rail_late_look(struct rail_late *late, uint64_t now_ns);
 

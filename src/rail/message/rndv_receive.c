@@ -125,14 +125,28 @@ static struct rail_scheme_cell *choice_cell_of(const struct op *op)
 					     (enum rail_load)(op->rndv_state >> RNDV_LOAD_SHIFT)));
 }
 
-/* The sender has to act now. */
-static void answer_watch(struct rail_peer *peer, uint64_t bytes)
+/* What a read of the message takes, as far as it is known; the last class has sizes without a limit. */
+static uint64_t read_ns(const struct op *op)
 {
+	const unsigned alone = rail_load_at(op->peer->crossing.place, LOAD_ALONE);
+	struct rail_schemes *schemes = &op->peer->ctx->schemes;
+	const uint64_t ns = rail_scheme_cost(rail_scheme_cell(schemes, op->bytes, alone), SCHEME_READ);
+	const uint64_t assumed_ns = op->bytes / LATE_BYTES_PER_NS;
+
+	if (!ns || (rail_scheme_class(op->bytes) == SCHEME_CLASSES - 1 && ns < assumed_ns))
+		return assumed_ns;
+	return ns;
+}
+
+/* The sender has to act now. */
+static void answer_watch(const struct op *op)
+{
+	struct rail_peer *peer = op->peer;
 	struct rail_ctx *ctx = peer->ctx;
 
 	if (!peer->copies || peer->late.watched)
 		return;
-	rail_late_ask(&peer->late, bytes);
+	rail_late_ask(&peer->late, read_ns(op));
 	peer->next_watched = ctx->watched;
 	ctx->watched = peer;
 }
@@ -154,7 +168,7 @@ void rail_late_look_all(struct rail_ctx *ctx)
 void rndv_cts_sent(struct op *op)
 {
 	op->stage = STAGE_LANDING;
-	answer_watch(op->peer, op->bytes);
+	answer_watch(op);
 	if (op->rndv_flags & RNDV_BOTH)
 		rndv_chunks_start(op);
 }

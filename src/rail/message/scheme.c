@@ -38,7 +38,7 @@ enum { GLANCES = 2, FIRST_VISITS = 3 };
 
 enum {
 	TURNS_CLASSES = 3,		/* turns up to 64 KiB; halves overlap as well above */
-	RING_FROM = 3,			/* above 64 KiB; smaller ones go through the ring unoffered (eager_choice.h) */
+	RING_FROM = 2,			/* above 32 KiB, which is a slice; smaller ones go unoffered (eager_choice.h) */
 	HALVES_FROM = 1,		/* assumed from this class on, for messages alone */
 	QUEUED_HALVES_FROM = 1,
 	CROSSING_HALVES_FROM = 5,	/* above 256 KiB; below, both processors are busy anyway */

@@ -10,8 +10,8 @@
 #include "rail/message/rail_op.h"
 #include "rail/message/rail_record.h"
 #include "rail/message/rndv.h"
-#include "rail/peer/peer.h"
 #include "rail/open/rail_ctx.h"
+#include "rail/peer/peer.h"
 #include "rail/rail.h"
 #include "util/compiler.h"
 
@@ -34,7 +34,7 @@ uint32_t rail_slice_bytes(const struct rail_peer *peer)
 }
 
 /* The next n bytes of a message: in its memory, or gathered, once. */
-static const unsigned char *slice_of(const struct op *op, size_t n)
+static const unsigned char *slice_of(struct op *op, size_t n)
 {
 	const struct rail_config *cfg = &op->peer->ctx->cfg;
 	struct rail_parts *p = op->parts;
@@ -42,22 +42,39 @@ static const unsigned char *slice_of(const struct op *op, size_t n)
 	if (likely(!op->buf.in_slices))
 		return op_data(op) + op->sliced;
 	if (!p->next)
-		cfg->on_part(cfg->user, op_outer((struct op *)op), op->sliced, p->memory, n, true);
+		cfg->on_part(cfg->user, op_outer(op), op->sliced, p->memory, n, true);
 	p->next = n;
 	return p->memory;
+}
+
+/*
+ * Post a slice; true when it is out.  The sender is done before the receiver has the bytes, so the end of a
+ * sample is told.
+ */
+static bool slice_post(struct op *op, struct rail_tx *tx, size_t n)
+{
+	const struct rail_header header = { { op->slot, op->generation } };
+	struct rail_eager_sample *sample = &op->peer->ctx->eager_sample;
+	int rc;
+
+	tx->tell = sample->op == op && op->sliced + n == op->bytes;
+	rc = tx->slice(tx, &header, slice_of(op, n), n);
+	if (unlikely(tx->tell && rc > 0))
+		sample->op = NULL;
+	tx->tell = false;
+	return rc > 0;
 }
 
 /* True when all slices of op are out. */
 static bool slices_post(struct op *op)
 {
-	const struct rail_header header = { { op->slot, op->generation } };
 	struct rail_tx *tx = op->peer->route[op->policy];
 
 	while (op->sliced < op->bytes) {
 		const uint64_t left = op->bytes - op->sliced;
 		const size_t n = left < op->peer->slice_bytes ? left : op->peer->slice_bytes;
 
-		if (tx->waiting.head || tx->slice(tx, &header, slice_of(op, n), n) <= 0)
+		if (tx->waiting.head || !slice_post(op, tx, n))
 			return false;
 		op->sliced += n;
 		if (unlikely(op->buf.in_slices))
