@@ -43,7 +43,7 @@ start 0 sleep 1000
 ends=$(host_pid 0)
 # nsenter stops with its child, and may stay so after the child goes on.
 start 1 sleep 1000
-until [ "$(on 1 pgrep -f "^sleep 1000")" ]; do sleep 0.05; done
+until on 1 sh -c 'cat /proc/[0-9]*/cmdline | tr "\0" " " | grep -q "[s]leep 1000 "'; do sleep 0.05; done 2>"$err"
 kill -STOP $started
 hosts_end
 expect "a host ends" [ ! -e "/proc/$ends" ]
