@@ -44,8 +44,7 @@ enum {
 	LOOKS_DENSE = 64,		/* in the library's progress, without an event, before they are rare */
 	CALLS_PER_LOOK = 32,		/* then: calls of the library's progress for each */
 	DRIVE_NATIVE_EMPTY = 64,	/* empty rounds, about a microsecond, before the library's turns */
-	YIELD_ROUNDS = 8,		/* empty rounds before other threads come in */
-	CROWDED_ROUNDS = 2,		/* ... before giving way on a crowded node */
+	YIELD_ROUNDS = 8,		/* empty rounds before giving way on a crowded node, or to other threads */
 	CONNECT_ROUNDS = 64,		/* empty rounds before giving way to a peer that is to answer */
 	SHARE_ROUNDS = 64,		/* rounds with events before giving way: they may never cease */
 };
@@ -399,19 +398,18 @@ static void let_others_in(bool yield)
 /*
  * The MPI library gets no turn in the first microsecond, so that a message that is about to come is
  * found at once; then a turn in each round.  On a crowded node a round gives way once: between two
- * time slices there is a look at the rails.  The first time slice is given away before the library's turn,
- * which costs as much as a switch to the sender of the message.  Elsewhere other threads get the core after
- * the first microsecond: one that begins a call meanwhile would keep it until that call ends.
+ * time slices there is a look at the rails.  Elsewhere other threads get the core after the first
+ * microsecond: one that begins a call meanwhile would keep it until that call ends.
  */
 static void poll_idle(unsigned *idle)
 {
 	const unsigned n = ++*idle;
-	const bool crowded = layer.oversubscribed && n >= CROWDED_ROUNDS;
+	const bool crowded = layer.oversubscribed && n >= YIELD_ROUNDS;
 	const bool late = n >= DRIVE_NATIVE_EMPTY;
 
-	if ((crowded && n > CROWDED_ROUNDS) || late)
+	if (crowded || late)
 		drive_native(crowded);
-	if (n < YIELD_ROUNDS && !crowded)
+	if (n < YIELD_ROUNDS)
 		return;
 	if (layer.multiple && (crowded || late || n % YIELD_ROUNDS == 0))
 		let_others_in(crowded || (late && n % YIELD_ROUNDS == 0));
