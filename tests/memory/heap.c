@@ -105,6 +105,11 @@ void heap_early(size_t bytes)
 {
 	early.block = malloc(bytes);
 	early.bytes = bytes;
+	/*
+	 * Under another allocator, a sanitizer's, the C library's has served no call yet, and two threads must not
+	 * be the first together: it calls itself ready before it is.
+	 */
+	malloc_trim(0);
 }
 
 static const char *begin_early(struct life *l)
