@@ -207,23 +207,32 @@ static bool is_name_of_mpi(const char *name)
 	return !strncmp(name, "MPI_", 4) || !strncmp(name, "MPIX_", 5);
 }
 
+/* The symbols that an object defines are those from o->first up to this one, which is the last chain's end. */
+static uint32_t symbols_end(const struct object *o)
+{
+	uint32_t i = 0;
+
+	for (uint32_t b = 0; b < o->bucket_count; b++)
+		i = o->buckets[b] > i ? o->buckets[b] : i;
+	if (i < o->first)
+		return o->first;
+	while (!(o->chains[i - o->first] & 1))
+		i++;
+	return i + 1;
+}
+
 /* Each function of MPI that `ours` has leads from `theirs` to it. */
 static void redirect_all(const struct object *ours, struct object *theirs)
 {
-	for (uint32_t b = 0; b < ours->bucket_count; b++) {
-		uint32_t i = ours->buckets[b];
+	const uint32_t end = symbols_end(ours);
 
-		if (i < ours->first)
-			continue;
-		do {
-			const ElfW(Sym) *mine = &ours->symbol[i];
-			const char *name = ours->names + mine->st_name;
-			ElfW(Sym) *s = is_function(mine) && is_name_of_mpi(name) ?
-				       function_of(theirs, name) : NULL;
+	for (uint32_t i = ours->first; i < end; i++) {
+		const ElfW(Sym) *mine = &ours->symbol[i];
+		const char *name = ours->names + mine->st_name;
+		ElfW(Sym) *s = is_function(mine) && is_name_of_mpi(name) ? function_of(theirs, name) : NULL;
 
-			if (s)
-				s->st_value = ours->base + mine->st_value - theirs->base;
-		} while (!(ours->chains[i++ - ours->first] & 1));
+		if (s)
+			s->st_value = ours->base + mine->st_value - theirs->base;
 	}
 }
 
@@ -451,26 +460,20 @@ static int entry_order(const void *a, const void *b)
 }
 
 /* The functions that a search without the layer finds before the library's. */
-static int tools_find(const struct object *ours, const struct object *theirs, struct loaded_entry *entry)
+static int tools_find(const struct object *ours, const struct object *theirs, uint32_t end,
+		      struct loaded_entry *entry)
 {
 	int count = 0;
 
-	for (uint32_t b = 0; b < ours->bucket_count; b++) {
-		uint32_t i = ours->buckets[b];
+	for (uint32_t i = ours->first; i < end; i++) {
+		const ElfW(Sym) *mine = &ours->symbol[i];
+		const char *name = ours->names + mine->st_name;
+		const void *next = is_function(mine) && !strncmp(name, "MPI_", 4) ? dlsym(RTLD_NEXT, name) : NULL;
 
-		if (i < ours->first)
-			continue;
-		do {
-			const ElfW(Sym) *mine = &ours->symbol[i];
-			const char *name = ours->names + mine->st_name;
-			const void *next = is_function(mine) && !strncmp(name, "MPI_", 4) ?
-						   dlsym(RTLD_NEXT, name) : NULL;
-
-			if (next && !object_holds(theirs, next) && !object_holds(ours, next))
-				entry[count++] = (struct loaded_entry){
-					.name = name + 4, .with = next,
-					.before = (void *)(ours->base + mine->st_value) };
-		} while (!(ours->chains[i++ - ours->first] & 1));
+		if (next && !object_holds(theirs, next) && !object_holds(ours, next))
+			entry[count++] = (struct loaded_entry){
+				.name = name + 4, .with = next,
+				.before = (void *)(ours->base + mine->st_value) };
 	}
 	qsort(entry, (size_t)count, sizeof(*entry), entry_order);
 	return count;
@@ -481,20 +484,15 @@ const char *loaded_tools(const void *function)
 	struct object ours, theirs;
 	struct replace r = { .aside = &ours };
 	const char *why = NULL;
-	uint32_t functions = 0;
+	uint32_t end;
 
 	if (!object_with(here, &ours) || !object_with(function, &theirs))
 		return "an object has no GNU hash table";
-	for (uint32_t b = 0; b < ours.bucket_count; b++)
-		functions = ours.buckets[b] > functions ? ours.buckets[b] : functions;
-	if (functions < ours.first)
-		return NULL;
-	while (!(ours.chains[functions++ - ours.first] & 1))
-		;
-	r.entry = calloc(functions - ours.first, sizeof(*r.entry));
+	end = symbols_end(&ours);
+	r.entry = calloc(end - ours.first + 1, sizeof(*r.entry));
 	if (!r.entry)
 		return strerror(ENOMEM);
-	r.count = tools_find(&ours, &theirs, r.entry);
+	r.count = tools_find(&ours, &theirs, end, r.entry);
 	if (r.count && !symbols_replace(&r, &ours))
 		why = strerror(errno);
 	else if (r.count)
