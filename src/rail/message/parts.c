@@ -12,7 +12,8 @@
 
 int rail_parts_make(struct op *op, size_t bytes, bool staged)
 {
-	const size_t most = op->peer->ctx->part_bytes;
+	const bool slices = staged && op->buf.in_slices;
+	const size_t most = slices ? op->peer->slice_bytes : op->peer->ctx->part_bytes;
 	struct rail_parts *p;
 
 	op->parts = NULL;
@@ -31,24 +32,6 @@ int rail_parts_make(struct op *op, size_t bytes, bool staged)
 	}
 	op->parts = p;
 	return 0;
-}
-
-int rail_parts_make_slices(struct op *op)
-{
-	struct rail_parts *p = calloc(1, sizeof(*p));
-
-	op->parts = p;
-	op->in_parts = false;
-	if (p) {
-		p->memory_bytes = op->peer->slice_bytes;
-		p->memory = malloc(p->memory_bytes);
-		if (p->memory)
-			return 0;
-	}
-	free(p);
-	op->parts = NULL;
-	rg_error("no memory to move a message of %zu bytes", op->buf.bytes);
-	return -ENOMEM;
 }
 
 void rail_parts_free(struct op *op)

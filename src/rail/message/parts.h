@@ -36,10 +36,11 @@ struct rail_parts {
 	bool tabled;			/* sender: the handle is valid, more can be requested */
 };
 
-/* Make the state of a message of so many bytes that may need it.  0, or -ENOMEM after a line. */
+/*
+ * Make the state of a message of so many bytes that may need it.  staged: its parts, or its slices, go through
+ * memory.  0, or -ENOMEM after a line.
+ */
 int rail_parts_make(struct op *op, size_t bytes, bool staged);
-/* The same of a message that is gathered as slices. */
-int rail_parts_make_slices(struct op *op);
 void rail_parts_free(struct op *op);
 /* The memory to be registered, for the part under way or all; the first byte of the part. */
 void rail_parts_memory(const struct op *op, void **addr, size_t *bytes);

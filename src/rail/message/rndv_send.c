@@ -69,10 +69,8 @@ static int memory_take(struct op *op)
 	int rc;
 
 	op->mr = NULL;
-	if (op->buf.in_slices)
-		return rail_parts_make_slices(op);
 	rc = rail_parts_make(op, op->buf.bytes, op->buf.kind == RAIL_MEM_PARTS);
-	if (rc || !op->buf.bytes)
+	if (rc || !op->buf.bytes || op->buf.in_slices)
 		return rc;
 	rail_parts_memory(op, &addr, &bytes);
 	rc = rail_mr_get(&op->peer->ctx->mr, addr, bytes, &op->mr);
