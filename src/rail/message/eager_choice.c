@@ -4,6 +4,12 @@
 #include "rail/message/eager_choice.h"
 
 enum { DROPS = 2 };
+
+#define ROW_PLAN { .seen = 1024, .look = 64, .change = 64, .visit = 3, .samples = EAGER_SAMPLES, \
+		   .drop = { { 3, 200 }, { 6, 150 } } }
+/* A sample is a mean of many messages. */
+#define CROSSING_PLAN { .seen = 256, .change = 64, .visit = 1, .samples = 6, .drop = { { 3, 130 }, { 3, 130 } } }
+
 static const struct {
 	uint16_t seen;			/* messages before learning */
 	uint16_t look;			/* messages before the looks; 0: there are none */
@@ -17,15 +23,10 @@ static const struct {
 } plan[EAGER_LOADS] = {
 	[EAGER_ALONE] = { .seen = 72, .change = 1, .visit = 3, .samples = EAGER_SAMPLES,
 			  .drop = { { 6, 150 }, { 6, 150 } } },
-	[EAGER_IN_ROW] = { .seen = 1024, .look = 64, .change = 64, .visit = 3, .samples = EAGER_SAMPLES,
-			   .drop = { { 3, 200 }, { 6, 150 } } },
-	/* Samples of the last are means of many messages. */
-	[EAGER_CROSSING] = { .seen = 256, .change = 64, .visit = 1, .samples = 6,
-			     .drop = { { 3, 130 }, { 3, 130 } } },
-	[EAGER_ROW_MIXED] = { .seen = 1024, .look = 64, .change = 64, .visit = 3, .samples = EAGER_SAMPLES,
-			      .drop = { { 3, 200 }, { 6, 150 } } },
-	[EAGER_CROSSING_MIXED] = { .seen = 256, .change = 64, .visit = 1, .samples = 6,
-				   .drop = { { 3, 130 }, { 3, 130 } } },
+	[EAGER_IN_ROW] = ROW_PLAN,
+	[EAGER_CROSSING] = CROSSING_PLAN,
+	[EAGER_ROW_MIXED] = ROW_PLAN,
+	[EAGER_CROSSING_MIXED] = CROSSING_PLAN,
 };
 
 enum {
@@ -240,7 +241,7 @@ static unsigned look_batch(const struct rail_eager_cell *cell)
 	return row < ROW_LEAST ? 0 : row < LOOK_BATCH ? row : LOOK_BATCH;
 }
 
-/* Of messages alone: one, or a few that a program sends to a peer and then waits. */
+/* The same of messages alone: a program sends one, or a few to a peer, and then waits. */
 static unsigned alone_batch(const struct rail_eager_cell *cell)
 {
 	return cell->row ? 0 : cell->row_before + 1;

@@ -121,6 +121,7 @@ static inline unsigned rail_eager_class(uint64_t bytes)
 	return bytes <= (uint64_t)16 << 10 ? 0 : bytes <= (uint64_t)32 << 10 ? 1 : 2;
 }
 
+/* A message of another class than the one before mixes a row for a while. */
 static inline void rail_row_mix(struct rail_row *row, unsigned class)
 {
 	if (row->class && class + 1 != row->class && (row->place || row->streams))

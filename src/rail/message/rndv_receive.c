@@ -125,7 +125,7 @@ static struct rail_scheme_cell *choice_cell_of(const struct op *op)
 					     (enum rail_load)(op->rndv_state >> RNDV_LOAD_SHIFT)));
 }
 
-/* What a read of the message takes, as far as it is known; the last class has sizes without a limit. */
+/* A read of the message takes so long by its class's cost, if that is known.  The last class has no largest size. */
 static uint64_t read_ns(const struct op *op)
 {
 	const unsigned alone = rail_load_at(op->peer->crossing.place, LOAD_ALONE);

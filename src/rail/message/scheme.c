@@ -15,8 +15,8 @@ static const struct rail_race_plan plan[RAIL_LOADS] = {
 			 .samples = 12, .most = SCHEME_SAMPLES },
 	[LOAD_QUEUED] = { .glance = 2, .batch = 64, .least = 8, .first_pass = 2, .pass = 2, .visit = 1,
 			  .samples = 6, .most = 16 },
+	/* Of mixed sizes as well. */
 	[LOAD_CROSSING] = { .glance = 2, .batch = 16, .visit = 1, .samples = 6, .most = 16 },
-	[LOAD_MIXED] = { .glance = 2, .batch = 16, .visit = 1, .samples = 6, .most = 16 },
 };
 
 /*

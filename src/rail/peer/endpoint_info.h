@@ -18,8 +18,8 @@ enum {
 	ENDPOINT_INFO_USED = 848,
 };
 
-/* "rgrail07": another byte order reads another. */
-#define ENDPOINT_INFO_MAGIC 0x37306c6961726772ull
+/* "rgrail08": another byte order reads another. */
+#define ENDPOINT_INFO_MAGIC 0x38306c6961726772ull
 
 /* The queue pairs of a rail have the port's data and the first packet number in common. */
 struct endpoint_rail {
