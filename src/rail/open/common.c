@@ -17,8 +17,6 @@
 #include "util/err.h"
 #include "verbs/vrb.h"
 
-enum { PKEY_FULL = 0x8000 };		/* the bit of a full member */
-
 #define LIST_MAGIC 0x3530737472706772ull	/* "rgprts05" */
 
 /* The head of a list on the wire; `count` ports follow. */
@@ -457,7 +455,7 @@ int rail_common_select(struct rail_ctx *ctx)
 		if (rc)
 			return rc;
 		rail_hosts_port_use(h, rail, port);
-		ctx->limited |= !(p->tables.pkey[h->choice.end[h->mine][rail].pkey].key & PKEY_FULL);
+		ctx->limited |= !(p->tables.pkey[h->choice.end[h->mine][rail].pkey].key & CHOICE_PKEY_FULL);
 	}
 	ctx->lag = rail_hosts_lag(h);
 	ctx->narrow = rail_hosts_narrow(h, NULL, 0);

@@ -63,6 +63,9 @@ struct choice_host {
 	struct choice_port port[CHOICE_PORTS];	/* in PCI order, or that of the names */
 };
 
+/* The bit of a P_Key that makes its port a full member. */
+enum { CHOICE_PKEY_FULL = 0x8000 };
+
 /* The length of the device's name in "DEVICE:PORT". */
 static inline size_t choice_device_length(const struct choice_port *port)
 {

@@ -210,8 +210,6 @@ bool choice_gids(struct choice *c, unsigned rail, unsigned *without)
 
 /* ---- P_Keys -------------------------------------------------------------- */
 
-enum { MEMBER_FULL = 0x8000 };
-
 /* The entry of a partition, of a full member if there is one; CHOICE_NONE. */
 static uint8_t pkey_find(const struct choice_port *p, uint16_t key)
 {
@@ -220,9 +218,9 @@ static uint8_t pkey_find(const struct choice_port *p, uint16_t key)
 	for (unsigned i = 0; i < p->tables.pkeys; i++) {
 		const uint16_t have = p->tables.pkey[i].key;
 
-		if ((have & ~MEMBER_FULL) != (key & ~MEMBER_FULL))
+		if ((have & ~CHOICE_PKEY_FULL) != (key & ~CHOICE_PKEY_FULL))
 			continue;
-		if (have & MEMBER_FULL)
+		if (have & CHOICE_PKEY_FULL)
 			return (uint8_t)i;
 		if (found == CHOICE_NONE)
 			found = (uint8_t)i;
@@ -242,7 +240,7 @@ static unsigned pkeys_from(struct choice *c, unsigned rail, uint16_t key)
 		c->end[h][rail].pkey = at;
 		if (at == CHOICE_NONE)
 			return h;
-		if (p->tables.pkey[at].key & MEMBER_FULL)
+		if (p->tables.pkey[at].key & CHOICE_PKEY_FULL)
 			continue;
 		if (++limited > 1 || c->host[h]->meets)
 			return h;
@@ -258,7 +256,7 @@ bool choice_pkeys(struct choice *c, unsigned rail, unsigned *without)
 	/* Alone, a limited member reaches no other one: a key of a full one comes first. */
 	for (int full = c->hosts == 1; full >= 0; full--)
 		for (unsigned i = 0; i < p->tables.pkeys; i++) {
-			unsigned n = full && !(p->tables.pkey[i].key & MEMBER_FULL) ? 0 :
+			unsigned n = full && !(p->tables.pkey[i].key & CHOICE_PKEY_FULL) ? 0 :
 				     pkeys_from(c, rail, p->tables.pkey[i].key);
 
 			if (n == c->hosts)
