@@ -542,7 +542,7 @@ static void unlike_sizes(void **state)
 				window(w, 6, true);
 			if (ns[cell->scheme] > 1.03 * least(ns))
 				fail_msg("%s, sizes %u: scheme %d", w->machine->name, i, cell->scheme);
-			/* One size again: its own cell. */
+			/* Windows of one size have their own cell again. */
 			w->sizes = NULL;
 			for (int n = 0; n < 300; n++) {
 				w->bytes = sizes[i][1];

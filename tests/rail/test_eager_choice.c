@@ -226,7 +226,7 @@ static void rows_of_unlike_sizes(void **state)
 				ns[s] += cost(&machines[m], s == EAGER_SENT, (double)(16 * KIB << i), &in_row);
 		assert_true(ns[cell->scheme] <= 1.03 * ns[!cell->scheme]);
 		assert_false(w.choice.cell[EAGER_IN_ROW][1].settled);
-		/* One size again: its own cell. */
+		/* Rows of one size have their own cell again. */
 		rows(&w, 32 * KIB, 64, 80);
 		assert_true(w.choice.cell[EAGER_IN_ROW][1].settled);
 	}

@@ -21,8 +21,8 @@ bool places_oversubscribed(const struct hello *all, int n, int rank);
 /*
  * Devices when every rank has an ACTIVE port; the software HCA when it was asked for, or when no
  * rank has one: over named interfaces, else in memory on one host, else over interfaces that are to
- * be found.  The same on all ranks.  0, or -EINVAL, -ENODEV or
- * the error of a rank that cannot read its ports, after a line.
+ * be found.  The same on all ranks.  0, or after a line -EINVAL, -ENODEV or the error of a rank that
+ * cannot read its ports.
  */
 int places_fabric(const struct hello *all, int n, bool asked, enum places_fabric *out);
 
