@@ -1,6 +1,6 @@
 #!/bin/sh
 # sets.sh - the conformance list, and a program of each layer, under the personality of each adapter
-# that like= names; hosts of two kinds, too.  RG_LONG=1: all of the list.
+# that like= names; hosts of two kinds, too.  RG_LONG=1: all of the list, and each beside mlx5-ib.
 . "$srcdir/tests/adapters/adapters.sh"
 share="--share 8"
 [ -z "${RG_LONG-}" ] || share=
@@ -12,13 +12,14 @@ program() {
 	shift 3
 	on "$of" 2 "$@"
 	row "$name" "$label"
-	if [ "$name" = hns-hip08 ]; then
-		expect "$name, $label: the reason" refuses "cannot make a queue pair for datagrams"
-	else
+	case $name in
+	hns-hip08*) expect "$name, $label: the reason" refuses "cannot make a queue pair for datagrams" ;;
+	*)
 		expect "$name, $label" passes
 		[ "$label" = exec ] ||
 			expect "$name, $label: by the adapter" grep -q 'in place of libibverbs' "$out"
-	fi
+		;;
+	esac
 }
 
 programs() {
@@ -36,6 +37,7 @@ for name in mlx5-ib mlx5-roce mlx5-vf mlx4 irdma-e810 bnxt_re hns-hip08; do
 	row "$name" conformance
 	expect "$name, conformance" passes
 	programs "$name" "like=$name"
+	[ -z "${RG_LONG-}" ] || programs "$name and mlx5-ib" "like=$name/mlx5-ib,link=ib"
 done
 programs "ib and vf" "like=mlx5-ib/mlx5-vf"
 finish

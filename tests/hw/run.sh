@@ -24,13 +24,32 @@ for job in conformance loopback programs memory suites collectives bad-input; do
 done
 # shellcheck disable=SC2086 # words are meant
 choose "${HW_ONLY-}" $jobs
+rm -f check-hw.tar.gz $here/about-before $here/about-after
+[ -n "${RG_HW_FOUND-}" ] || rm -f $here/found $here/found.err
 
+# about WHEN: what each node tells of its adapters; this one alone, where no launcher starts programs on several.
+about() {
+	[ "$nodes" -ge 2 ] && sh "$MPIRUN" -np "$nodes" sh "$srcdir/tests/hw/about.sh" >$here/about-$1 2>&1 </dev/null ||
+		sh "$srcdir/tests/hw/about.sh" >>$here/about-$1 2>&1 </dev/null
+}
+
+# One file to send, of what is there.
+archive() {
+	# shellcheck disable=SC2046 # words are meant
+	tar -czf check-hw.tar.gz $(ls config.log build-info.h $here/found $here/found.err $here/about-before $here/about-after \
+		$(for job in $chosen; do echo "$job.log" "$job.trs"; done) 2>/dev/null) &&
+		echo "All of it, to send: $PWD/check-hw.tar.gz"
+}
+
+# Who finds no adapter has the most to ask.
 absent() {
 	echo "check-hw: skipped: $*"
 	for job in $chosen; do
 		echo "skipped: $*" >"$job.log"
 		result "$job" 77
 	done
+	about before
+	archive
 	exit 77
 }
 
@@ -57,7 +76,7 @@ echo "Runs over: $(sed -n 's/^found //p' $here/found | sort | paste -sd , - | se
 [ "${RG_HW_SOFTWARE-}" != 1 ] ||
 	echo "RG_HW_SOFTWARE: the kernel's software devices are accepted; that is no run on hardware."
 
-sh "$MPIRUN" -np "$nodes" sh "$srcdir/tests/hw/about.sh" >$here/about-before 2>&1 </dev/null
+about before
 for job in $chosen; do
 	began=$(date +%s)
 	sh "$srcdir/$job.sh" >"$job.log" 2>&1 </dev/null
@@ -65,7 +84,6 @@ for job in $chosen; do
 	[ -z "${RG_HW_VERBOSE-}" ] || cat "$job.log"
 done
 # With the counters of all ports, before and after.
-sh "$MPIRUN" -np "$nodes" sh "$srcdir/tests/hw/about.sh" >$here/about-after 2>&1 </dev/null
-tar -czf check-hw.tar.gz config.log build-info.h $here/found $here/found.err $here/about-before $here/about-after \
-	$(for job in $chosen; do echo "$job.log" "$job.trs"; done) && echo "All of it, to send: $PWD/check-hw.tar.gz"
+about after
+archive
 exit $failed

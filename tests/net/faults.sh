@@ -51,6 +51,8 @@ esac
 export RG_MEET SOFTHCA_FABRIC SOFTHCA_SPEC
 mkdir -m 777 "$RG_MEET"
 failures=0
+# What a peer has, by the kernel's ways at least, before it counts as gone.
+seconds='\([5-9]\|[1-9][0-9][0-9]*\)'
 
 fail() {
 	echo "FAIL: $*"
@@ -232,7 +234,7 @@ case_cable() {
 	begin 0 c d tell watches event error
 	until_file watches
 	breaks on login ip link set h0r0 down
-	says a "rail 1, eth0: host $second has not answered for [0-9]* s (the interface is down here)"
+	says a "rail 1, eth0: host $second has not answered for $seconds s (the interface is down here)"
 	end_of c
 	shows c "^event: port error"
 }
@@ -240,7 +242,7 @@ case_cable() {
 case_far_cable() {
 	hosts 2 1
 	breaks on login ip link set h1r0 down
-	says a "rail 1, eth0: host $second has not answered for [0-9]* s (its interface"
+	says a "rail 1, eth0: host $second has not answered for $seconds s (its interface"
 }
 
 # Without a limit, requests wait as long as it takes.
@@ -274,7 +276,7 @@ case_vanished() {
 		signal KILL 1 b
 	}
 	breaks vanish
-	says a "rail 1, eth0: host $second has not answered for [0-9]* s"
+	says a "rail 1, eth0: host $second has not answered for $seconds s"
 }
 
 case_interface() {
@@ -282,7 +284,7 @@ case_interface() {
 	begin 0 c d tell watches event error event active
 	until_file watches
 	breaks on 0 ip link set eth0 down
-	says a "rail 1, eth0: host $second has not answered for [0-9]* s (the interface is down here)"
+	says a "rail 1, eth0: host $second has not answered for $seconds s (the interface is down here)"
 	on 0 ip link set eth0 up
 	end_of c
 	shows c "^event: port active"
@@ -326,7 +328,7 @@ case_aborted() {
 case_address() {
 	hosts 2 1
 	breaks on 0 ip address del $first/24 dev eth0
-	says a "rail 1, eth0: host $second has not answered for [0-9]* s (the interface has lost its address here"
+	says a "rail 1, eth0: host $second has not answered for $seconds s (the interface has lost its address here"
 }
 
 # Messages arrive again once the cable is back, whichever end calls and has lost the connection.

@@ -34,12 +34,37 @@ which all 3 hosts reach each other (accepted: " "$err"
 	expect "$1: rails $2" grep -qx \
 		"hello: [1-8] rails\{0,1\} by the software HCA over TCP between 3 hosts: net=$2" "$err"
 }
-# bytes HOST INTERFACE: sent and received
-bytes() {
-	on "$1" cat "/sys/class/net/$2/statistics/tx_bytes" "/sys/class/net/$2/statistics/rx_bytes" | paste -sd +
+# counts INTERFACE...: "HOST INTERFACE tx|rx BYTES" of hosts 0 and 1
+counts() {
+	for host in 0 1; do
+		for name do
+			for way in tx rx; do
+				echo "$host $name $way $(on $host cat "/sys/class/net/$name/statistics/${way}_bytes")"
+			done
+		done
+	done
+}
+# count HOST INTERFACE tx|rx: bytes from $work/before to $work/after
+count() {
+	awk -v of="$1 $2 $3" '$1 " " $2 " " $3 == of { bytes = $4 - bytes } END { print bytes }' "$work/before" "$work/after"
+}
+# carries INTERFACE...: both hosts have sent and received messages over each, so no way back was another's
+carries() {
+	for host in 0 1; do
+		for name do
+			for way in tx rx; do
+				expect "host $host: bytes over $name, $way" [ "$(count $host $name $way)" -gt 4194304 ]
+			done
+		done
+	done
 }
 
 hosts 3 4
+# ---- IPv6 alone --------------------------------------------------------------------------------
+each 'ip -4 address flush dev eth1'
+found "an interface without IPv4" 10.0.0.0/24+10.0.1.0/24+fd00:0:0:2::/64+10.0.3.0/24+10.0.4.0/24 </dev/null
+each 'ip address add 10.0.2.$i/24 dev eth1'
+
 # ---- Next to rails: containers, a public network, other names ----------------------------------
 each 'ip link add docker0 type bridge; ip address add 172.17.0.1/16 dev docker0
 	ip link add inside type veth peer name port
@@ -55,12 +80,9 @@ $common
 END
 
 # Bytes go over the rails, and nowhere else.
-for host in 0 1; do
-	for name in eth0 eth1 eth2 docker0; do
-		eval "before_${host}_$name=\$((\$(bytes $host $name)))"
-	done
-done
-launch 2 pt2pt/rg_bw --over stripe --sizes 4M --iterations 8 --validate --json "$work/bw.jsonl"
+counts eth0 eth1 eth2 docker0 >"$work/before"
+launch 2 pt2pt/rg_bibw --over stripe --sizes 4M --iterations 8 --validate --json "$work/bw.jsonl"
+counts eth0 eth1 eth2 docker0 >"$work/after"
 expect "a benchmark names fabric and rails" grep -q "^# fabric: software HCA over TCP .* 4 ports over TCP: \
 mgmt 10.0.0.1, eth0 10.0.1.1, eth1 10.0.2.1, eth3 10.0.4.1" "$out"
 buffers='"receive_buffer_bytes":\[4096,131072,6291456\],"send_buffer_bytes":\[4096,16384,4194304\]'
@@ -75,14 +97,12 @@ for python in python3 /usr/bin/python3; do
 done
 expect "its record has those of other names" grep -q '"net":{"interface":"ens9",' "$work/bw.jsonl"
 expect "its data are right" grep -q "^4194304 .*Pass" "$out"
+carries eth0 eth1
 for host in 0 1; do
-	for name in eth0 eth1; do
-		eval "before=\$before_${host}_$name"
-		expect "host $host: bytes over $name" [ $(($(bytes $host $name) - before)) -gt 4194304 ]
-	done
 	for name in eth2 docker0; do
-		eval "before=\$before_${host}_$name"
-		expect "host $host: no bytes over $name" [ $(($(bytes $host $name) - before)) -lt 4096 ]
+		for way in tx rx; do
+			expect "host $host: no bytes over $name, $way" [ "$(count $host $name $way)" -lt 4096 ]
+		done
 	done
 done
 
@@ -199,6 +219,11 @@ each 'for name in eth0 eth1; do echo 2 >/proc/sys/net/ipv4/conf/$name/rp_filter;
 found "settings for two interfaces in a subnet" 10.0.0.0/24+10.0.1.1+10.0.1.11+10.0.4.0/24 <<END
 $common
 END
+counts eth0 eth1 >"$work/before"
+launch 2 pt2pt/rg_bibw --over stripe --sizes 4M --iterations 8 --validate
+counts eth0 eth1 >"$work/after"
+expect "two interfaces in a subnet: data" grep -q "^4194304 .*Pass" "$out"
+carries eth0 eth1
 
 # ---- None --------------------------------------------------------------------------------------
 if command -v nft >/dev/null && on 1 sh -ec 'nft add table inet wall

@@ -32,10 +32,18 @@ export RAILGAUGE_SOFT=net=eth0+eth1
 for suite in $suites; do
 	passes 4 $suite stripe $(long single bind weighted pull)
 done
+# Rank 0 draws the secret of a job, and the MPI library deals it: no rank makes that of a user.
+expect "no secret in the home directory" [ ! -e "$hosts_dir/home/.softhca" ]
 passes 2 p2p_suite stripe,rendezvous=read stripe,completion=control single:1,threshold=1K,eager=1K
 programs 2 10 stripe pull,rendezvous=read weighted,completion=control
 # Two ranks of three share memory.
 programs 3 6 bind stripe,threshold=2K
+
+# Addresses of IPv6 alone lead there, too.
+RAILGAUGE_SOFT=net=fd00:0:0:1::/64+fd00:0:0:2::/64
+passes 4 p2p_suite stripe
+programs 3 4 stripe bind
+RAILGAUGE_SOFT=net=eth0+eth1
 
 # A rank on each of four hosts; five on three of them.
 hosts_end

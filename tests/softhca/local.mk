@@ -181,9 +181,10 @@ check-long: all
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-verbs
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-adapters
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-net
+	@test -n "$$LONG_SECONDS" || test -z "$$RG_MPICH_BUILD" || RG_LONG=1 $(MAKE) -C "$$RG_MPICH_BUILD" check-net
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-cluster
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-arm
-	@test -n "$$LONG_SECONDS" || $(MAKE) $(AM_MAKEFLAGS) check-threads THREADS_ONLY=mpi
+	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-threads
 	@test -n "$$LONG_SECONDS" || $(MAKE) $(AM_MAKEFLAGS) check-clang
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/softhca/long.sh
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/apps/long.sh

@@ -434,6 +434,24 @@ static void test_links(void **state)
 	assert_int_equal(written("link=eth", 2, 0, 0, 1), IBV_WC_SUCCESS);
 }
 
+/* No path without a GRH leads to a port that requires one, from a port that does not. */
+static void test_grh_of_peer(void **state)
+{
+	const char *spec = "link=ib,grh=optional/required";
+	struct end a = end_open(spec, 0), b = end_open(spec, 1);
+	struct ibv_ah_attr ah = by_lid(&b, 1);
+
+	assert_int_equal(qp_init(&a, IBV_QPT_RC, 1, 0), 0);
+	assert_int_equal(qp_rtr(&a, &ah, 1, 1), EHOSTUNREACH);
+	assert_null(ibv_create_ah(a.pd, &ah));
+	assert_int_equal(errno, EHOSTUNREACH);
+	ah = by_gid(&b, 1, 0, 0);
+	ah.dlid = b.port[0].lid;
+	assert_int_equal(qp_rtr(&a, &ah, 1, 1), 0);
+	end_close(&a);
+	end_close(&b);
+}
+
 /* A LID is a subnet's; ports of another one are not reached, whatever their GID. */
 static void test_prefixes(void **state)
 {
@@ -583,6 +601,7 @@ int main(void)
 #endif
 		TEST(test_late),
 		TEST(test_links),
+		TEST(test_grh_of_peer),
 		TEST(test_prefixes),
 		TEST(test_reach),
 		TEST(test_pkeys),

@@ -318,11 +318,20 @@ static int route_ib(const struct ibv_context *c, const struct ibv_ah_attr *ah, u
 	return rc;
 }
 
+static bool requires_grh(const struct hca_spec *s, uint32_t at)
+{
+	uint32_t port;
+	const struct hca_personality *p = hca_personality_at(s, at, &port);
+
+	return p->grh[port];
+}
+
 int hca_route(const struct ibv_context *c, const struct ibv_ah_attr *ah, uint32_t *address)
 {
 	const struct hca_fabric *f = fabric_of(c);
 	const struct hca_personality *p;
 	uint32_t from, port;
+	int rc;
 
 	if (hca_is_net(f))
 		return route_net(f, ah, address);
@@ -333,7 +342,13 @@ int hca_route(const struct ibv_context *c, const struct ibv_ah_attr *ah, uint32_
 	if (!ah->is_global && (p->link[port] == HCA_LINK_ETH || p->grh[port]))
 		return -EINVAL;
 	if (p->link[port] == HCA_LINK_IB)
-		return route_ib(c, ah, address);
-	return ah->is_global ? route_gid(c, ah, p->link[port] == HCA_LINK_ETH, address) :
-			       route_lid(&f->spec, from, ah->dlid, address);
+		rc = route_ib(c, ah, address);
+	else if (ah->is_global)
+		rc = route_gid(c, ah, p->link[port] == HCA_LINK_ETH, address);
+	else
+		rc = route_lid(&f->spec, from, ah->dlid, address);
+	/* A packet without a GRH would be lost at the other end; its sender is told at once. */
+	if (!rc && !ah->is_global && requires_grh(&f->spec, *address))
+		rc = -EHOSTUNREACH;
+	return rc;
 }
