@@ -14,6 +14,13 @@ expect "it prints the same cells" \
 	[ "$(grep '^cell ' "$table")" = "$(grep '^cell ' "$out")" ]
 launch 2 collective/rg_bcast -m 8 -i 4 --coll "@$table"
 expect "--coll takes the table, too" [ $rc -eq 0 ]
+# All of it, by each rank.
+export RAILGAUGE_COSTS="$table"
+launch 2 pt2pt/rg_latency --over single -m 8:8 -i 20 -x 1 --ledger
+expect "the table's costs are taken" [ $rc -eq 0 ]
+expect "... each of its cells, by each rank" \
+	[ "$(grep -c '^# learned by rank [01]: .*, given (' "$out")" -eq $((2 * $(grep -c '^cell ' "$table"))) ]
+unset RAILGAUGE_COSTS
 
 # The same with other cells.
 costs() {

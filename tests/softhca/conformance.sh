@@ -1,5 +1,5 @@
 #!/bin/sh
-# The conformance list on software devices: each line is one set-up.  `make check` takes five of
+# The conformance list on software devices: each line is one set-up.  `make check` takes six of
 # them between processes, with sanitizers two, and two or three of the others, which RG_SEED draws,
 # in one process (tests/virtual); RG_LONG=1 (`make check-long`) takes all in both.
 # shellcheck disable=SC2086 # words are meant
@@ -49,6 +49,8 @@ if [ -n "${RG_LONG-}" ] || [ -z "${CONFORMANCE-}" ]; then
 	# What cannot be mapped goes by its owner's hands.
 	with "SOFTHCA_REMAP=never SOFTHCA_COPY=bounce" ideal $brief
 	more hcas=2,ports=2,$rich --device soft1 --port 1 --peer-port 2 $brief
+	# Over TCP, even between processes of a host.
+	with SOFTHCA_LINK=tcp net=lo $brief $([ -n "${RG_LONG-}" ] || echo "--share 6 --seed ${RG_SEED:-1}")
 fi
 if [ -z "${RG_LONG-}${CONFORMANCE-}" ]; then
 	# Of these, cases that they are for.

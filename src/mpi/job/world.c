@@ -8,6 +8,7 @@
 #include "mpi/job/world.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,11 +58,20 @@ static char fabric_name[64], local_name[80];
 
 /* ---- Agreement ------------------------------------------------------------------------ */
 
+/* A table of rg_tune has rules next to its costs: who takes these takes those, unless --coll says otherwise. */
+static const char *coll_asked(char *file, size_t size)
+{
+	if (world_settings.coll || !world_settings.rail.costs)
+		return world_settings.coll;
+	snprintf(file, size, "@%s", world_settings.rail.costs);
+	return file;
+}
+
 /* Any rank may be without its file: all learn why, and rank 0, which is never silent, says so. */
 static int coll_agree(void)
 {
-	char why[OPT_WHY_BYTES], place[32] = "";
-	int rc = coll_set(world_settings.coll, why, sizeof(why));
+	char why[OPT_WHY_BYTES], place[32] = "", file[PATH_MAX];
+	int rc = coll_set(coll_asked(file, sizeof(file)), why, sizeof(why));
 	int mine = rc ? layer.world_rank : layer.world_size, who;
 
 	start_allreduce(&mine, &who, 1, MPI_INT, MPI_MIN);
@@ -71,7 +81,7 @@ static int coll_agree(void)
 	if (who)
 		snprintf(place, sizeof(place), "rank %d: ", who);
 	if (layer.world_rank == 0)
-		rg_error("%s--coll %s", place, why);
+		rg_error("%s%s %s", place, world_settings.coll ? "--coll" : "--costs (RAILGAUGE_COSTS)", why);
 	return -EINVAL;
 }
 
