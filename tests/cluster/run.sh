@@ -19,8 +19,8 @@ mpich_jobs="programs memory suites"
 turn=$((${RG_SEED:-1} / 3 % 9)) drawn=${CLUSTER_DRAWN-}
 [ -z "${RG_LONG-}${CLUSTER_ONLY-}" ] || drawn=
 case $drawn:$((turn % 3)) in
-yes:0) all_jobs="yama conformance topo wire" ;;
-yes:1) all_jobs="conformance pyverbs beside loopback programs shaped wan down" mpich_jobs= ;;
+yes:0) all_jobs="yama conformance topo wire probe" ;;
+yes:1) all_jobs="conformance pyverbs beside loopback programs shaped wan down vlan" mpich_jobs= ;;
 yes:2) all_jobs="conformance memory suites bad-input collectives four" mpich_jobs= ;;
 esac
 [ "$drawn" != yes ] || mpich_jobs=$(echo $mpich_jobs | cut -d' ' -f$((turn / 3 + 1)))
