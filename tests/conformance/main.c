@@ -44,6 +44,12 @@ static int best_gid(struct side *s)
 	return best;
 }
 
+static void gid_read(struct side *s)
+{
+	if (s->gid_index >= 0)
+		require_equal(ibv_query_gid(s->ctx, (uint8_t)s->port_num, s->gid_index, &s->gid), 0);
+}
+
 static void open_device(struct side *s)
 {
 	struct ibv_device **list;
@@ -73,11 +79,22 @@ static void open_device(struct side *s)
 		s->gid_index = -1;
 	else
 		s->gid_index = best_gid(s);
-	if (s->gid_index >= 0)
-		require_equal(ibv_query_gid(s->ctx, (uint8_t)s->port_num, s->gid_index, &s->gid),
-			      0);
+	gid_read(s);
 	s->pd = ibv_alloc_pd(s->ctx);
 	require(s->pd != NULL);
+}
+
+/* Both ends need a GRH where the port of either requires it. */
+static void agree_on_grh(struct side *s)
+{
+	const int mine = s->gid_index;
+	int theirs;
+
+	swap(s, &mine, &theirs, sizeof(mine));
+	if (mine >= 0 || theirs < 0)
+		return;
+	s->gid_index = best_gid(s);
+	gid_read(s);
 }
 
 static void put(const char *path, const char *text)
@@ -134,6 +151,7 @@ void case_side(int me, int sock, const void *test)
 	if (options.apart)
 		be_apart();
 	open_device(&s);
+	agree_on_grh(&s);
 	t->run(&s);
 	barrier(&s);
 	require_equal(ibv_dealloc_pd(s.pd), 0);
