@@ -237,9 +237,10 @@ static int restore(void **state)
 	return 0;
 }
 
-static void crowd(void)
+static void crowd(unsigned rounds)
 {
 	layer.oversubscribed = true;
+	layer.crowded_rounds = rounds;
 	yields = true;
 }
 
@@ -265,10 +266,21 @@ static void test_connects(void **state)
 	expect_rounds(127, 1, "lty");
 }
 
-/* Between two time slices there is a look at the rails, whatever the library's turn does. */
+/*
+ * Between two time slices there is a look at the rails, whatever the library's turn does.  A message that
+ * comes through memory is waited for by two looks, and the library's turns begin with the eighth.
+ */
 static void test_crowded(void **state)
 {
-	crowd();
+	crowd(LAYER_CROWDED_ROUNDS_MEMORY);
+	expect_rounds(0, 1, "l");
+	expect_rounds(1, 6, "ly");
+	expect_rounds(7, 100, "lty");
+}
+
+static void test_crowded_wire(void **state)
+{
+	crowd(LAYER_CROWDED_ROUNDS_WIRE);
 	expect_rounds(0, 7, "l");
 	expect_rounds(7, 100, "lty");
 }
@@ -284,7 +296,16 @@ static void test_threads(void **state)
 
 static void test_threads_crowded(void **state)
 {
-	crowd();
+	crowd(LAYER_CROWDED_ROUNDS_MEMORY);
+	enter_as_one_of_several();
+	expect_rounds(0, 1, "l");
+	expect_rounds(1, 6, "lye");
+	expect_rounds(7, 100, "ltye");
+}
+
+static void test_threads_crowded_wire(void **state)
+{
+	crowd(LAYER_CROWDED_ROUNDS_WIRE);
 	enter_as_one_of_several();
 	expect_rounds(0, 7, "l");
 	expect_rounds(7, 100, "ltye");
@@ -316,7 +337,7 @@ static void test_collective_of_threads(void **state)
 
 static void test_collective_of_threads_crowded(void **state)
 {
-	crowd();
+	crowd(LAYER_CROWDED_ROUNDS_MEMORY);
 	enter_as_one_of_several();
 	expect_collective("tytytyt");
 }
@@ -326,8 +347,8 @@ static void test_collective_of_threads_crowded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_alone), CASE(test_connects), CASE(test_crowded), CASE(test_threads),
-		CASE(test_threads_crowded), CASE(test_collective), CASE(test_collective_of_threads),
+		CASE(test_alone), CASE(test_connects), CASE(test_crowded), CASE(test_crowded_wire), CASE(test_threads),
+		CASE(test_threads_crowded), CASE(test_threads_crowded_wire), CASE(test_collective), CASE(test_collective_of_threads),
 		CASE(test_collective_of_threads_crowded),
 	};
 

@@ -44,12 +44,17 @@ enum {
 	LOOKS_DENSE = 64,		/* in the library's progress, without an event, before they are rare */
 	CALLS_PER_LOOK = 32,		/* then: calls of the library's progress for each */
 	DRIVE_NATIVE_EMPTY = 64,	/* empty rounds, about a microsecond, before the library's turns */
-	YIELD_ROUNDS = 8,		/* empty rounds before giving way on a crowded node, or to other threads */
+	YIELD_ROUNDS = 8,		/* empty rounds before giving way to other threads */
+	CROWDED_NATIVE_EMPTY = 8,	/* empty rounds before the library's turns on a crowded node */
 	CONNECT_ROUNDS = 64,		/* empty rounds before giving way to a peer that is to answer */
 	SHARE_ROUNDS = 64,		/* rounds with events before giving way: they may never cease */
 };
 
-struct layer layer = {.mutex = PTHREAD_MUTEX_INITIALIZER, .call = &calls[CALL_NONE]};
+struct layer layer = {
+	.mutex = PTHREAD_MUTEX_INITIALIZER,
+	.call = &calls[CALL_NONE],
+	.crowded_rounds = LAYER_CROWDED_ROUNDS_WIRE,
+};
 
 struct layer_looks layer_looks;
 
@@ -398,22 +403,21 @@ static void let_others_in(bool yield)
 /*
  * The MPI library gets no turn in the first microsecond, so that a message that is about to come is
  * found at once; then a turn in each round.  On a crowded node a round gives way once: between two
- * time slices there is a look at the rails.  Elsewhere other threads get the core after the first
+ * time slices there is a look at the rails, and the turns begin later than the yields, since they take as
+ * long as several looks.  Elsewhere other threads get the core after the first
  * microsecond: one that begins a call meanwhile would keep it until that call ends.
  */
 static void poll_idle(unsigned *idle)
 {
 	const unsigned n = ++*idle;
-	const bool crowded = layer.oversubscribed && n >= YIELD_ROUNDS;
+	const bool crowded = layer.oversubscribed && n >= layer.crowded_rounds;
 	const bool late = n >= DRIVE_NATIVE_EMPTY;
 
-	if (crowded || late)
+	if (late || (crowded && n >= CROWDED_NATIVE_EMPTY))
 		drive_native(crowded);
-	if (n < YIELD_ROUNDS)
-		return;
 	if (layer.multiple && (crowded || late || n % YIELD_ROUNDS == 0))
 		let_others_in(crowded || (late && n % YIELD_ROUNDS == 0));
-	else if (layer.oversubscribed || (n % CONNECT_ROUNDS == 0 && rail_connects(layer.rails)))
+	else if (crowded || (n % CONNECT_ROUNDS == 0 && rail_connects(layer.rails)))
 		rg_yield();
 }
 

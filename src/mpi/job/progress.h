@@ -21,6 +21,13 @@
 
 struct req;
 
+/*
+ * Where more ranks than cores wait, the peer whose message comes next needs this core.  A look at memory
+ * costs less than a switch of ranks, and two in a row find what another core has just written.  Wires
+ * take more looks: with two, an MPI_Allgather of four ranks on two hosts took twice as long over TCP.
+ */
+enum { LAYER_CROWDED_ROUNDS_MEMORY = 2, LAYER_CROWDED_ROUNDS_WIRE = 8 };
+
 extern struct layer {
 	struct rail_ctx *rails;		/* NULL: nothing is routed */
 	bool multiple;			/* MPI_THREAD_MULTIPLE: mutex instead of biased lock */
@@ -35,6 +42,7 @@ extern struct layer {
 	unsigned looks;			/* calls in a row that polled once and found nothing */
 	unsigned large;			/* nonblocking sends above eager size since the last poll */
 	bool oversubscribed;
+	unsigned crowded_rounds;	/* oversubscribed: empty rounds of a wait before it yields */
 	bool transport_only;		/* progress thread, or inside the library: no MPI calls */
 	struct call_count *call;	/* the call whose bytes are counted; see call_count.h */
 	pthread_mutex_t mutex;

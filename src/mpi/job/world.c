@@ -281,6 +281,7 @@ static int open_world(struct hello *all)
 	start_allgather(&mine, sizeof(mine), all);
 	layer.oversubscribed = places_oversubscribed(all, layer.world_size, layer.world_rank);
 	rc = places_find(all, &fabric);
+	layer.crowded_rounds = fabric == PLACES_MEMORY ? LAYER_CROWDED_ROUNDS_MEMORY : LAYER_CROWDED_ROUNDS_WIRE;
 	if (fabric == PLACES_DEVICES) {
 		rc = agree(rc);
 		if (!rc)
