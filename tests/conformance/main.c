@@ -47,7 +47,8 @@ static int best_gid(struct side *s)
 static void gid_read(struct side *s)
 {
 	if (s->gid_index >= 0)
-		require_equal(ibv_query_gid(s->ctx, (uint8_t)s->port_num, s->gid_index, &s->gid), 0);
+		require_equal(ibv_query_gid(s->ctx, (uint8_t)s->port_num, s->gid_index, &s->gid),
+			      0);
 }
 
 static void open_device(struct side *s)

@@ -58,7 +58,7 @@ static char fabric_name[64], local_name[80];
 
 /* ---- Agreement ------------------------------------------------------------------------ */
 
-/* A table of rg_tune has rules next to its costs: who takes these takes those, unless --coll says otherwise. */
+/* A table of rg_tune has rules next to its costs, which are taken with them unless --coll is given. */
 static const char *coll_asked(char *file, size_t size)
 {
 	if (world_settings.coll || !world_settings.rail.costs)
@@ -81,7 +81,8 @@ static int coll_agree(void)
 	if (who)
 		snprintf(place, sizeof(place), "rank %d: ", who);
 	if (layer.world_rank == 0)
-		rg_error("%s%s %s", place, world_settings.coll ? "--coll" : "--costs (RAILGAUGE_COSTS)", why);
+		rg_error("%s%s %s", place,
+			 world_settings.coll ? "--coll" : "--costs (RAILGAUGE_COSTS)", why);
 	return -EINVAL;
 }
 

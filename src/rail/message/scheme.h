@@ -1,16 +1,18 @@
 /*
  * scheme.h - who moves a message between two processes of one host, learned while messages flow.
  *
- * A copy by the kernel costs a fixed part and a part by the byte; two processors that copy at once
- * gain or lose by their caches.  Both differ between processors by more than a factor of two, so
- * constants that are right on one machine are wrong on the next.  UCX's protocol selection
- * (ucp/proto) estimates from constants, patched by processor (openucx/ucx issues 1833, 4572, 8354; 10652 is
- * open), MVAPICH has tables by cluster; how copies by the kernel slow each other is modelled in "Contention-Aware
- * Kernel-Assisted MPI Collectives" (Chakraborty, Subramoni, Panda, CLUSTER 2017).  Here each class of sizes takes every scheme in turn for its first
- * messages, and then the fastest.  The receiver of a message measures, since it decides: from the
- * moment when it takes the offer until the bytes are there.  A cell holds the samples of a class
- * under a load: of messages that come one at a time, of several that queue in one direction, or of
- * those that cross others.  Samples of the first are durations, of the others intervals.
+ * A copy by the kernel costs a fixed part and a part by the byte; two processors that copy at
+ * once gain or lose by their caches.  Both differ between processors by more than a factor of
+ * two, so constants that are right on one machine are wrong on the next.  UCX's protocol
+ * selection (ucp/proto) estimates from constants, patched by processor (openucx/ucx issues 1833,
+ * 4572, 8354; 10652 is open), MVAPICH has tables by cluster; how copies by the kernel slow each
+ * other is modelled in "Contention-Aware Kernel-Assisted MPI Collectives" (Chakraborty,
+ * Subramoni, Panda, CLUSTER 2017).  Here each class of sizes takes every scheme in turn for its
+ * first messages, and then the fastest.  The receiver of a message measures, since it decides:
+ * from the moment when it takes the offer until the bytes are there.  A cell holds the samples of
+ * a class under a load: of messages that come one at a time, of several that queue in one
+ * direction, or of those that cross others.  Samples of the first are durations, of the others
+ * intervals.
  *
  * Crossing.  Each processor copies for both directions there, and an end that changes its scheme alone
  * moves work to the other end: it measures its own gain and not the loss, and two such ends keep the

@@ -147,8 +147,8 @@ static const struct opt options[] = {
 	{ .name = "costs", .type = OPT_TEXT, .carry = OPT_JOB, AT(costs), .arg = "FILE",
 	  .check = rail_costs_check,
 	  .help = "take the costs of who moves an offered message, and the choices by them, from a file "
-		  "of railgauge tune instead of learning, and its rules for collectives where --coll "
-		  "is not given" },
+		  "of railgauge tune instead of learning, and its rules for collectives unless "
+		  "--coll is given" },
 	{ .name = "completion", .type = OPT_CHOICE, .carry = OPT_COMM, AT(completion),
 	  .arg = "HOW", .standard = "immediate", .choices = completions,
 	  .help = "how a receiver learns that the writes of a message are there; control not with "
