@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -202,6 +203,42 @@ static void test_idle(void **state)
 	hca_stream_close(&to);
 }
 
+/* All of a write arrives, and one read takes it: has the payload a rest after it? */
+static bool rests_after(struct hca_stream *from, struct hca_stream *to, uint32_t bytes)
+{
+	const struct iovec room = { landed, LONGEST };
+	int there = 0;
+
+	assert_int_equal(send(from->fd, pattern, bytes, 0), bytes);
+	while (there < (int)bytes)
+		assert_int_equal(ioctl(to->fd, FIONREAD, &there), 0);
+	to->drained = false;
+	to->drained_ns = 0;
+	assert_int_equal(hca_stream_take(to, &room, 1, LONGEST), bytes);
+	return to->drained_ns;
+}
+
+/* Packets that segmentation joins come together after a rest; single ones come without. */
+static void test_rest(void **state)
+{
+	struct hca_stream from, to;
+	int k, rests = 0;
+
+	(void)state;
+	open_ends(&from, &to);
+	hca_stream_expect(&to, LONGEST);
+	assert_true(rests_after(&from, &to, 32768));
+	assert_false(rests_after(&from, &to, 1448));
+	for (k = 0; k < 100; k++)
+		rests += rests_after(&from, &to, k % 8 ? 32768 : 1448);
+	assert_int_equal(rests, 0);
+	for (k = 0; k < 100; k++)
+		rests = rests_after(&from, &to, 32768);
+	assert_true(rests);
+	hca_stream_close(&from);
+	hca_stream_close(&to);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +246,7 @@ int main(void)
 		cmocka_unit_test(test_order_with_bound),
 		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_rest),
 	};
 
 	return cmocka_run_group_tests(tests, prepare, finish);

@@ -17,6 +17,8 @@ enum { PACKET = 1448 - HCA_FRAME_BYTES };
 enum { LONG = 16384 };
 /* The most that segmentation hands over at once; a read that found as much was not too early. */
 enum { SEGMENTS = 45 * 1448 };
+/* A read that found fewer than LONG bytes counts for so many reads. */
+enum { SINGLES = 32 };
 /* A read goes so far beyond a long payload: over its tail and the next header. */
 enum { BEYOND = HCA_STREAM_TAIL + HCA_FRAME_BYTES };
 /*
@@ -272,6 +274,20 @@ int hca_stream_fill(struct hca_stream *s, size_t need)
 	return n;
 }
 
+/*
+ * Single packets, without segmentation, are this end's work only while it holds the socket: a rest leaves
+ * them to the sender, which is the slower end then.
+ */
+static void found_less(struct hca_stream *s, size_t got)
+{
+	if (got < LONG)
+		s->singles = SINGLES;
+	else if (s->singles)
+		s->singles--;
+	if (got < SEGMENTS && !s->singles)
+		s->drained_ns = rg_now_ns();
+}
+
 /* The buffer is empty: bytes beyond the payload, the frames after it, go there. */
 static int receive_in_place(struct hca_stream *s, const struct iovec *piece, unsigned count,
 			    size_t bytes)
@@ -284,8 +300,8 @@ static int receive_in_place(struct hca_stream *s, const struct iovec *piece, uns
 	s->in_at = s->in_end = 0;
 	list[n] = (struct iovec){ s->in, beyond };
 	got = receive(s, list, n + 1, bytes + beyond);
-	if (got > 0 && got < SEGMENTS && s->drained && bytes >= LONG)
-		s->drained_ns = rg_now_ns();
+	if (got > 0 && s->drained && bytes >= LONG)
+		found_less(s, (size_t)got);
 	if (got <= 0 || (size_t)got <= bytes)
 		return got;
 	s->in_end = (uint32_t)((size_t)got - bytes);

@@ -36,6 +36,7 @@ struct hca_stream {
 	bool empty;			/* the last read found nothing */
 	uint64_t flushed_ns;		/* the last time that bytes left */
 	uint64_t drained_ns;		/* a read for a long payload last found less, and little */
+	unsigned singles;		/* packets of long payloads have come one by one, so many reads ago at most */
 	uint64_t bound_ns;		/* the next time to bound what the kernel takes ahead */
 	struct hca_socket_bounds bounds;
 	uint64_t out_total, in_total;	/* bytes so far */
