@@ -302,6 +302,30 @@ static void post_send(struct node *n, struct ibv_ah *ah)
 	assert_int_equal(ibv_post_send(n->qp, &wr, &bad), 0);
 }
 
+/* Hosts of the network cannot guess what a queue pair and a key are called. */
+static void test_numbers(void **state)
+{
+	enum { FABRICS = 4 };
+	unsigned same_number = 0, same_key = 0, i;
+	uint32_t number = 0, key = 0;
+	char name[sizeof(fabric_name)];
+	struct node n;
+
+	strcpy(name, fabric_name);
+	for (i = 0; i < FABRICS; i++) {
+		snprintf(fabric_name, sizeof(fabric_name), "numbers.%d.%u", (int)getpid(), i);
+		node_open(&n, IBV_QPT_RC);
+		same_number += n.qp->qp_num == number;
+		same_key += n.mr->rkey == key;
+		number = n.qp->qp_num;
+		key = n.mr->rkey;
+		node_close(&n);
+	}
+	strcpy(fabric_name, name);
+	assert_true(same_number < FABRICS - 1);
+	assert_true(same_key < FABRICS - 1);
+}
+
 /* A queue pair and itself, from one interface of this host to another. */
 static void test_connected(void **state)
 {
@@ -477,7 +501,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_attributes), cmocka_unit_test(test_rates),
 		cmocka_unit_test(test_routes), cmocka_unit_test(test_connected),
-		cmocka_unit_test(test_path_mtu),
+		cmocka_unit_test(test_path_mtu), cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_datagram), cmocka_unit_test(test_events),
 		cmocka_unit_test(test_refused),
 	};
