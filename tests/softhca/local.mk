@@ -238,7 +238,8 @@ tests_softhca_test_wire_breaches_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_wire_bounds_SOURCES = tests/softhca/test_wire_bounds.c $(WIRE_KIT)
 tests_softhca_test_wire_bounds_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_wire_bounds_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
-tests_softhca_test_net_SOURCES = tests/softhca/test_net.c tests/softhca/namespace.h
+tests_softhca_test_net_SOURCES = tests/softhca/test_net.c tests/softhca/namespace.h tests/capture.c \
+	tests/capture.h
 tests_softhca_test_net_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_netif_SOURCES = tests/softhca/test_netif.c tests/softhca/namespace.h
 tests_softhca_test_netif_LDADD = $(SOFTHCA_TEST_LDADD)
