@@ -544,6 +544,10 @@ static void add_plain(struct writer *o, uint64_t *random)
 		f.aux = (uint16_t)few(random, 32);
 	else
 		f.ack = o->ack += few(random, 2);
+	if (f.kind == HCA_FRAME_ACK && !few(random, 8)) {
+		f.flags = HCA_FRAME_LAST;
+		f.imm = few(random, 2);
+	}
 	add_frame(o, &f);
 }
 
