@@ -51,7 +51,7 @@ static int reserve_row(struct hca_fabric *f, uint32_t index)
 }
 
 /*
- * An index that nobody has used yet.  Its generation begins at random where hosts of a network might
+ * An index that has not been used yet.  Its generation begins at random where hosts of a network might
  * guess keys; else keys are the same in each run.
  */
 static int first_use(struct hca_fabric *f, uint32_t *index)
