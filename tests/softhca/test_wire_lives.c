@@ -77,12 +77,18 @@ static void test_parked_lives(void **state)
 {
 	const struct wire_config c = { .init = true, .expects = true, .psn = PSN };
 	struct wire_qp q = wire_qp_open(c), earlier = q;
+	unsigned char byte;
+	int other;
 
 	q.fd = inject(&q, PSN);
+	other = inject(&q, EARLIER);
 	earlier.fd = inject(&q, EARLIER);
 	wire_qp_connect(&q, c);
 	expect_greeting(&earlier);
 	expect_disowned(&earlier);
+	/* Once the queue pair sends, it does not begin with another one. */
+	assert_int_equal(recv(other, &byte, 1, 0), 0);
+	close(other);
 	expect_greeting(&q);
 	expect_exchange(&q);
 	wire_expect_no_event();
