@@ -24,7 +24,7 @@ static void prepare(void)
 	static const unsigned char of_caller[HCA_RANDOM_BYTES] = "drawn by the caller";
 	static const struct hca_endpoint called = { .port = 18600 };
 	static const struct hca_hello h = {
-		.kind = HCA_MEET_QP, .source_qpn = 1, .target_qpn = 2, .source_psn = 3, .target_psn = 4,
+		.kind = HCA_MEET_QP, .source_qpn = 1, .target_qpn = 2, .psn = 3,
 		.mtu = 4096, .rails = 2
 	};
 
@@ -61,7 +61,7 @@ static void hello_check(const struct hca_hello *h)
 {
 	check(h->kind == HCA_MEET_QP || h->kind == HCA_MEET_DATAGRAMS);
 	check(h->rails <= HCA_PORTS_MAX && h->rail < h->rails);
-	check((h->source_qpn | h->target_qpn | h->source_psn | h->target_psn) < 1 << 24);
+	check((h->source_qpn | h->target_qpn | h->psn) < 1 << 24);
 }
 
 static void to_callee(const unsigned char *in, size_t bytes)

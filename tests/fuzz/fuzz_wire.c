@@ -3,8 +3,8 @@
  * byte outside the memory that the peer may write changes, each request and each receive completes
  * once, what the queue pair sends are frames, and nothing is left of it.
  *
- * Input: the type; requests that are under way; receives; bytes per pass; then the stream.  Keys are
- * the same in each process, and addresses of the registration begin at 0.
+ * Input: the type; requests that are under way; receives; bytes per pass; then the stream.  Keys
+ * and numbers are made the same in each process, and addresses of the registration begin at 0.
  */
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -84,6 +84,19 @@ static struct ibv_qp *qp_make(enum type type)
 	return qp;
 }
 
+/* Keys begin at random: an index is used until its key is the first one of an index. */
+static struct ibv_mr *reg(void *at, size_t bytes, int access)
+{
+	const uint32_t mask = (1u << HCA_KEY_GEN_BITS) - 1;
+	struct ibv_mr *mr = ibv_reg_mr(w.pd, at, bytes, access);
+
+	while (mr && (mr->rkey & mask) != 1) {
+		check(!ibv_dereg_mr(mr));
+		mr = ibv_reg_mr(w.pd, at, bytes, access);
+	}
+	return mr;
+}
+
 static void fabric_open(void)
 {
 	const struct softhca_config c = {
@@ -102,11 +115,12 @@ static void fabric_open(void)
 	check(w.ctx);
 	w.fabric = hca_context_of(w.ctx)->fabric;
 	w.pd = ibv_alloc_pd(w.ctx);
-	w.mr = ibv_reg_mr(w.pd, w.memory, MEMORY, ACCESS);
-	w.own = ibv_reg_mr(w.pd, w.hidden, PRIVATE, IBV_ACCESS_LOCAL_WRITE);
+	w.mr = reg(w.memory, MEMORY, ACCESS);
+	w.own = reg(w.hidden, PRIVATE, IBV_ACCESS_LOCAL_WRITE);
 	w.cq = ibv_create_cq(w.ctx, 64, NULL, NULL, 0);
 	w.srq = ibv_create_srq(w.pd, &srq);
 	check(w.mr && w.own && w.cq && w.srq);
+	atomic_store(&w.fabric->shm->qp_cursor, 1);	/* it begins at random */
 	for (i = 0; i < TYPES; i++)
 		w.qp[i] = qp_make((enum type)i);
 	check(!fcntl(w.ctx->async_fd, F_SETFL, O_NONBLOCK));
@@ -530,6 +544,10 @@ static void add_plain(struct writer *o, uint64_t *random)
 		f.aux = (uint16_t)few(random, 32);
 	else
 		f.ack = o->ack += few(random, 2);
+	if (f.kind == HCA_FRAME_ACK && !few(random, 8)) {
+		f.flags = HCA_FRAME_LAST;
+		f.imm = few(random, 2);
+	}
 	add_frame(o, &f);
 }
 

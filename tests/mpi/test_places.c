@@ -132,7 +132,18 @@ static void test_one_host(void **state)
 	/* ... unless their IPC namespaces are their own as well: hosts as namespaces often have one name. */
 	all[5].at.ipc_inode = 7;
 	is_fabric(false, PLACES_NET_FOUND);
+	is_refused(true, -EINVAL, "rank 5 on node0");
+	/* A name of their own says nothing: the namespaces do. */
+	rank_on(5, "container", 0, 1, 0);
+	all[5].at.ipc_inode = 7;
 	is_fabric(true, PLACES_MEMORY);
+	is_fabric(false, PLACES_MEMORY);
+	rank_on(5, "container", 0, 2, 0);
+	is_fabric(true, PLACES_MEMORY);
+	is_fabric(false, PLACES_MEMORY);
+	all[5].at.ipc_inode = 7;
+	is_fabric(false, PLACES_NET_FOUND);
+	is_refused(true, -EINVAL, "rank 0 is on node0 and rank 5 on container");
 }
 
 static void are_nodes(enum places_fabric fabric, unsigned virtual_nodes, const unsigned expected[RANKS])

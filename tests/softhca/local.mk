@@ -207,7 +207,7 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_meet tests/softhca/test_meet_hostile tests/softhca/test_meet_net \
 	tests/softhca/test_net tests/softhca/test_netif tests/softhca/test_wire \
 	tests/softhca/test_wire_requester tests/softhca/test_wire_bounds tests/softhca/test_wire_breaches
-SOFTHCA_UNITS += tests/softhca/test_netif_list tests/softhca/test_probe tests/softhca/test_kern
+SOFTHCA_UNITS += tests/softhca/test_wire_lives tests/softhca/test_wire_turns tests/softhca/test_netif_list tests/softhca/test_probe tests/softhca/test_kern
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
 endif
@@ -239,7 +239,14 @@ tests_softhca_test_wire_breaches_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_wire_bounds_SOURCES = tests/softhca/test_wire_bounds.c $(WIRE_KIT)
 tests_softhca_test_wire_bounds_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_wire_bounds_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
-tests_softhca_test_net_SOURCES = tests/softhca/test_net.c tests/softhca/namespace.h
+tests_softhca_test_wire_lives_SOURCES = tests/softhca/test_wire_lives.c $(WIRE_KIT)
+tests_softhca_test_wire_lives_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_wire_lives_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_wire_turns_SOURCES = tests/softhca/test_wire_turns.c $(WIRE_KIT)
+tests_softhca_test_wire_turns_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_wire_turns_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_net_SOURCES = tests/softhca/test_net.c tests/softhca/namespace.h tests/capture.c \
+	tests/capture.h
 tests_softhca_test_net_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_netif_SOURCES = tests/softhca/test_netif.c tests/softhca/namespace.h
 tests_softhca_test_netif_LDADD = $(SOFTHCA_TEST_LDADD)

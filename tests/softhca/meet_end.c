@@ -130,8 +130,8 @@ void meet_end_close(struct meet_end *e)
 struct hca_hello meet_hello(const struct meet_end *from, unsigned to_host, uint32_t qpn)
 {
 	struct hca_hello h = {
-		.kind = HCA_MEET_QP, .source_qpn = 7, .target_qpn = qpn, .source_psn = 100,
-		.target_psn = 200, .mtu = 4096, .rails = from->config.rails
+		.kind = HCA_MEET_QP, .source_qpn = 7, .target_qpn = qpn, .psn = 100,
+		.mtu = 4096, .rails = from->config.rails
 	};
 	const struct sockaddr_storage to = meet_host(to_host);
 

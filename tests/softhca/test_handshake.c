@@ -9,7 +9,7 @@ static struct hca_credentials ours, other_secret, other_fabric;
 static const struct hca_endpoint there = { .address = { [10] = 0xff, 0xff, 10, 0, 1, 2 }, .port = 18600 };
 static const struct hca_hello numbers = {
 	.kind = HCA_MEET_QP, .rail = 1, .source_qpn = 0x123456, .target_qpn = 0xabcdef,
-	.source_psn = 1, .target_psn = 0xffffff, .mtu = 4096, .rails = 2,
+	.psn = 0xffffff, .mtu = 4096, .rails = 2,
 	.source.raw = "gid of source..", .target.raw = "gid of target..", .host = "the host's id.."
 };
 
@@ -71,8 +71,7 @@ static void test_agreed(void **state)
 	assert_int_equal(h.rail, numbers.rail);
 	assert_int_equal(h.source_qpn, numbers.source_qpn);
 	assert_int_equal(h.target_qpn, numbers.target_qpn);
-	assert_int_equal(h.source_psn, numbers.source_psn);
-	assert_int_equal(h.target_psn, numbers.target_psn);
+	assert_int_equal(h.psn, numbers.psn);
 	assert_int_equal(h.mtu, numbers.mtu);
 	assert_int_equal(h.rails, numbers.rails);
 	assert_memory_equal(called.address, there.address, 16);
@@ -265,26 +264,8 @@ static void test_hello_refused(void **state)
 	assert_false(is_heard(&h));
 	h = numbers, h.target_qpn = 1 << 24;
 	assert_false(is_heard(&h));
-	h = numbers, h.source_psn = 1 << 24;
+	h = numbers, h.psn = 1 << 24;
 	assert_false(is_heard(&h));
-	h = numbers, h.target_psn = UINT32_MAX;
-	assert_false(is_heard(&h));
-}
-
-/* Of two connections between a pair both ends keep the same one. */
-static void test_prevails(void **state)
-{
-	struct hca_hello there_and = numbers, back = numbers;
-
-	back.source = there_and.target, back.target = there_and.source;
-	back.source_qpn = there_and.target_qpn, back.target_qpn = there_and.source_qpn;
-	assert_int_not_equal(hca_hello_prevails(&there_and), hca_hello_prevails(&back));
-	there_and.source = back.source;
-	there_and.target = back.target = back.source;
-	assert_int_not_equal(hca_hello_prevails(&there_and), hca_hello_prevails(&back));
-	/* To itself: either. */
-	back.source_qpn = back.target_qpn;
-	assert_true(hca_hello_prevails(&back));
 }
 
 int main(void)
@@ -300,7 +281,6 @@ int main(void)
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_each_bit),
 		cmocka_unit_test(test_hello_refused),
-		cmocka_unit_test(test_prevails),
 	};
 
 	return cmocka_run_group_tests(tests, make_credentials, NULL);

@@ -84,7 +84,7 @@ static void test_first_port(void **state)
 	assert_memory_equal(&a.told[0].h.source, &h.source, 16);
 	assert_memory_equal(&a.told[0].h.target, &h.target, 16);
 	assert_int_equal(a.told[0].h.target_qpn, QPN);
-	assert_int_equal(a.told[0].h.source_psn, h.source_psn);
+	assert_int_equal(a.told[0].h.psn, h.psn);
 	assert_int_equal(caller.told[0].h.target_qpn, QPN);
 	assert_true(hca_meet_next_ns(a.meet) == UINT64_MAX);
 	assert_true(hca_meet_next_ns(caller.meet) == UINT64_MAX);
@@ -406,7 +406,7 @@ static void test_late_owner(void **state)
 	close_all();
 }
 
-/* A host whose queue of connections is full answers no more than one behind a firewall. */
+/* A host whose queue of connections is full answers no more than one behind a firewall, named within 5 s. */
 static void test_host_silent(void **state)
 {
 	int fd = meet_raw_listen(THERE, 0), one = meet_raw_connect(THERE, MEET_FIRST);
@@ -417,7 +417,7 @@ static void test_host_silent(void **state)
 	meet_end_call(&caller, THERE, QPN, &token);
 	meet_settle(all, 1);
 	assert_int_equal(caller.count, 0);
-	meet_time_pass(6 * (uint64_t)SECOND_NS);
+	meet_time_pass(5 * (uint64_t)SECOND_NS - 1);
 	meet_until(all, 1, &caller, 1);
 	assert_refused(&caller, ETIMEDOUT, "firewall");
 	close(one);
@@ -427,10 +427,9 @@ static void test_host_silent(void **state)
 
 /* ---- Several calls ------------------------------ */
 
+/* Each call has a connection of its own. */
 static void test_both_at_once(void **state)
 {
-	bool kept[2];
-
 	meet_end_start(&a, THERE);
 	meet_end_start(&caller, CALLER);
 	meet_end_call(&caller, THERE, QPN, &token);
@@ -439,16 +438,11 @@ static void test_both_at_once(void **state)
 	meet_until(all, 2, &caller, 2);
 	assert_int_equal(a.arrived, 1);
 	assert_int_equal(caller.arrived, 1);
-	/* Both ends say the same of each connection, and keep one. */
-	for (unsigned i = 0; i < 2; i++)
-		kept[i] = hca_hello_prevails(&caller.told[i].h);
-	assert_int_not_equal(kept[0], kept[1]);
 	for (unsigned i = 0; i < 2; i++) {
 		const bool here = !a.told[i].token;
 		const struct meet_told *t = &caller.told[caller.told[0].token ? !here : here];
 
 		meet_assert_connected(a.told[i].fd, t->fd);
-		assert_int_equal(hca_hello_prevails(&a.told[i].h), hca_hello_prevails(&t->h));
 	}
 	close_both();
 }

@@ -7,6 +7,7 @@
 #include <netinet/ip.h>
 #include <poll.h>
 
+#include "../capture.h"
 #include "cmocka_all.h"
 #include "namespace.h"
 #include "softhca/softhca.h"
@@ -302,6 +303,30 @@ static void post_send(struct node *n, struct ibv_ah *ah)
 	assert_int_equal(ibv_post_send(n->qp, &wr, &bad), 0);
 }
 
+/* Hosts of the network cannot guess what a queue pair and a key are called. */
+static void test_numbers(void **state)
+{
+	enum { FABRICS = 4 };
+	unsigned same_number = 0, same_key = 0, i;
+	uint32_t number = 0, key = 0;
+	char name[sizeof(fabric_name)];
+	struct node n;
+
+	strcpy(name, fabric_name);
+	for (i = 0; i < FABRICS; i++) {
+		snprintf(fabric_name, sizeof(fabric_name), "numbers.%d.%u", (int)getpid(), i);
+		node_open(&n, IBV_QPT_RC);
+		same_number += n.qp->qp_num == number;
+		same_key += n.mr->rkey == key;
+		number = n.qp->qp_num;
+		key = n.mr->rkey;
+		node_close(&n);
+	}
+	strcpy(fabric_name, name);
+	assert_true(same_number < FABRICS - 1);
+	assert_true(same_key < FABRICS - 1);
+}
+
 /* A queue pair and itself, from one interface of this host to another. */
 static void test_connected(void **state)
 {
@@ -354,6 +379,9 @@ static void test_datagram(void **state)
 	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1, .grh.hop_limit = 9 };
 	const union ibv_gid group = gid_of("ff12::7");
 	struct ibv_wc wc, received = { .wr_id = 0 };
+	char expected[160];
+	const char *line;
+	int refused[2];
 	struct ibv_ah *ah;
 	struct iphdr ip;
 	struct node n;
@@ -364,7 +392,15 @@ static void test_datagram(void **state)
 				       IBV_QP_STATE), 0);
 	assert_int_equal(ibv_modify_qp(n.qp, &(struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS },
 				       IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
-	assert_int_equal(ibv_attach_mcast(n.qp, &group, 0), EOPNOTSUPP);
+	capture_begin(STDERR_FILENO);
+	refused[0] = ibv_attach_mcast(n.qp, &group, 0);
+	refused[1] = ibv_attach_mcast(n.qp, &group, 0);
+	line = capture_end();
+	assert_int_equal(refused[0], EOPNOTSUPP);
+	assert_int_equal(refused[1], EOPNOTSUPP);
+	snprintf(expected, sizeof(expected), "softhca: fabric %s: multicast is not supported on network "
+		 "interfaces (net=): EOPNOTSUPP\n", fabric_name);
+	assert_string_equal(line, expected);
 	attr.grh.dgid = gid_of("10.0.1.1");
 	ah = ibv_create_ah(n.pd, &attr);
 	assert_non_null(ah);
@@ -456,6 +492,23 @@ static void assert_refused(const char *text, int node, int error, const char *wo
 		fail_msg("'%s': the line is: %s", text, softhca_last_error());
 }
 
+/* Which way processes of one host take. */
+static void test_link(void **state)
+{
+	static const char *const accepted[] = { "tcp", "auto", "" }, *const other[] = { "udp", "TCP", "tcp " };
+
+	for (unsigned i = 0; i < 3; i++) {
+		char line[64];
+
+		setenv("SOFTHCA_LINK", other[i], 1);
+		snprintf(line, sizeof(line), "SOFTHCA_LINK: '%s' (accepted: auto, tcp)", other[i]);
+		assert_refused(spec, -1, EINVAL, line);
+		setenv("SOFTHCA_LINK", accepted[i], 1);
+		ibv_close_device(device_open());
+	}
+	unsetenv("SOFTHCA_LINK");
+}
+
 static void test_refused(void **state)
 {
 	struct ibv_context *c;
@@ -476,9 +529,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_attributes), cmocka_unit_test(test_rates),
+		cmocka_unit_test(test_datagram),	/* the first one to use multicast */
 		cmocka_unit_test(test_routes), cmocka_unit_test(test_connected),
-		cmocka_unit_test(test_path_mtu),
-		cmocka_unit_test(test_datagram), cmocka_unit_test(test_events),
+		cmocka_unit_test(test_path_mtu), cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_events), cmocka_unit_test(test_link),
 		cmocka_unit_test(test_refused),
 	};
 	int error = enter_namespace();

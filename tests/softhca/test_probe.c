@@ -28,13 +28,13 @@ static struct host host[HOSTS];
 
 /* ---- Time ---------------------------------------------------------------- */
 
-static uint64_t skipped_ns;
+static uint64_t skipped_ns, stopped_ns;	/* stopped_ns: time stands still there */
 uint64_t __real_rg_now_ns(void);
 uint64_t __wrap_rg_now_ns(void);
 
 uint64_t __wrap_rg_now_ns(void)
 {
-	return __real_rg_now_ns() + skipped_ns;
+	return (stopped_ns ? stopped_ns : __real_rg_now_ns()) + skipped_ns;
 }
 
 /* ---- Hosts --------------------------------------------------------------- */
@@ -187,6 +187,50 @@ static void test_mtus(void **state)
 	expect_call(0, "rail0", SOFTHCA_PROBE_PASSED);
 }
 
+/*
+ * Packets of more than 1,500 bytes to host h are lost on the way: its interface drops them, although it
+ * announces to TCP that it takes them.
+ */
+static void lose_long_packets_to(unsigned h)
+{
+	enter(h);
+	assert_int_equal(ip("link set rail0 mtu 1500"), 0);
+	assert_int_equal(ip("route change 10.98.0.0/24 dev rail0 src 10.98.0.%u advmss 8960", h + 1), 0);
+}
+
+static void lose_none(unsigned h)
+{
+	enter(h);
+	assert_int_equal(ip("route change 10.98.0.0/24 dev rail0 src 10.98.0.%u", h + 1), 0);
+	assert_int_equal(ip("link set rail0 mtu 9000"), 0);
+}
+
+/* Host 0 alone calls: it finds what is lost on the way to it, too. */
+static void test_long_packets_of_one_direction(void **state)
+{
+	struct softhca_probed result;
+
+	for (unsigned h = 0; h < HOSTS; h++) {
+		enter(h);
+		assert_int_equal(ip("link set rail0 mtu 9000"), 0);
+	}
+	for (unsigned h = 0; h < HOSTS; h++) {
+		close_both(state);
+		open_both(state);
+		expect_call(0, "rail0", SOFTHCA_PROBE_PASSED);
+		lose_long_packets_to(h);
+		stopped_ns = __real_rg_now_ns();
+		call(0, "rail0", &result);
+		serve_some(200);
+		assert_int_equal(result.code, SOFTHCA_PROBE_NONE);
+		stopped_ns = 0;
+		skipped_ns = 3000000000u;
+		serve();
+		assert_int_equal(result.code, SOFTHCA_PROBE_MTU);
+		lose_none(h);
+	}
+}
+
 static void test_other_job(void **state)
 {
 	softhca_probe_close(host[1].probe);
@@ -336,7 +380,7 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(test_##name, open_both, close_both)
 	const struct CMUnitTest tests[] = {
-		CASE(passes), CASE(mtus), CASE(other_job), CASE(other_host), CASE(no_route), CASE(nobody),
+		CASE(passes), CASE(mtus), CASE(long_packets_of_one_direction), CASE(other_job), CASE(other_host), CASE(no_route), CASE(nobody),
 		CASE(silence), CASE(garbage), CASE(crowd), CASE(ports), CASE(busy),
 	};
 

@@ -200,6 +200,32 @@ static void test_rnr(void **state)
 	wire_qp_close(&q);
 }
 
+/* While the peer's requests are passed over, its acknowledgements and answers are taken. */
+static void test_answers_while_not_ready(void **state)
+{
+	struct wire_qp q = wire_qp_open((struct wire_config){ 0 });
+	struct hca_frame f = wire_request(&q, HCA_FRAME_SEND, 8);
+
+	wire_post(&q, IBV_WR_RDMA_WRITE, 1, 0, 8);
+	wire_post(&q, IBV_WR_RDMA_READ, 2, 1000, 8);
+	wire_expect(&q, HCA_FRAME_WRITE, wire.memory + 2000, 8);
+	wire_expect(&q, HCA_FRAME_READ, NULL, 0);
+	wire_put(&q, &f, pattern);
+	wire_expect(&q, HCA_FRAME_RNR, NULL, 0);
+	f = wire_request(&q, HCA_FRAME_SEND, 8);
+	wire_put(&q, &f, pattern);
+	q.ack = 1;
+	wire_put_plain(&q, HCA_FRAME_ACK, 0, 0, 0);
+	wire_completion(&q, 1, IBV_WC_SUCCESS);
+	f = wire_request(&q, HCA_FRAME_SEND, 8);
+	wire_put(&q, &f, pattern);
+	put_answer(&q, 1, 8, 8, 0);
+	wire_completion(&q, 2, IBV_WC_SUCCESS);
+	assert_memory_equal(wire.memory + 1000, pattern, 8);
+	assert_true(wire_of(&q)->discards);
+	wire_qp_close(&q);
+}
+
 static void test_rnr_for_ever(void **state)
 {
 	struct wire_qp q = wire_qp_open((struct wire_config){ .rnr_retry = 2 });
@@ -529,6 +555,7 @@ int main(void)
 		cmocka_unit_test(test_nak),
 		cmocka_unit_test(test_nak_then_reset),
 		cmocka_unit_test(test_rnr),
+		cmocka_unit_test(test_answers_while_not_ready),
 		cmocka_unit_test(test_rnr_for_ever),
 		cmocka_unit_test(test_rnr_within_message),
 		cmocka_unit_test(test_farewell),

@@ -135,13 +135,13 @@ static void to_init(struct ibv_qp *qp, const struct wire_config *c)
 		(qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)), 0);
 }
 
-static void to_rtr(struct ibv_qp *qp, uint32_t peer_qpn, bool lower)
+static void to_rtr(struct ibv_qp *qp, uint32_t peer_qpn, const struct wire_config *c)
 {
 	const int connected = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	struct ibv_qp_attr a = {
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = peer_qpn,
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = peer_qpn, .rq_psn = c->psn,
 		.max_dest_rd_atomic = WIRE_READS, .min_rnr_timer = WIRE_RNR_TIMER,
-		.ah_attr = { .is_global = 1, .port_num = 1, .grh.dgid = wire_gid(lower) },
+		.ah_attr = { .is_global = 1, .port_num = 1, .grh.dgid = wire_gid(c->expects) },
 	};
 
 	assert_int_equal(ibv_modify_qp(qp, &a, IBV_QP_STATE |
@@ -153,7 +153,7 @@ static void to_rtr(struct ibv_qp *qp, uint32_t peer_qpn, bool lower)
 static void to_rts(struct ibv_qp *qp, const struct wire_config *c)
 {
 	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RTS, .max_rd_atomic = WIRE_READS,
-				 .timeout = 14, .retry_cnt = 7,
+				 .timeout = 14, .retry_cnt = 7, .sq_psn = c->psn,
 				 .rnr_retry = c->rnr_retry ? c->rnr_retry : 7 };
 
 	assert_int_equal(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN |
@@ -183,7 +183,9 @@ void wire_qp_connect(struct wire_qp *q, struct wire_config c)
 {
 	uint64_t limit;
 
-	to_rtr(q->qp, q->peer_qpn, c.expects);
+	to_rtr(q->qp, q->peer_qpn, &c);
+	if (c.rtr)
+		return;
 	to_rts(q->qp, &c);
 	if (q->qp->qp_type == IBV_QPT_UD || c.alone || c.expects)
 		return;
@@ -191,6 +193,11 @@ void wire_qp_connect(struct wire_qp *q, struct wire_config c)
 	wire_put_plain(q, HCA_FRAME_ACK, 0, 0, 0);
 	for (limit = limit_ns(); wire_of(q)->state != HCA_WIRE_OPEN; wire_pass())
 		assert_before(limit);
+}
+
+void wire_qp_sends(struct wire_qp *q, struct wire_config c)
+{
+	to_rts(q->qp, &c);
 }
 
 struct hca_wire_qp *wire_of(const struct wire_qp *q)

@@ -58,6 +58,8 @@ struct wire_config {
 	bool alone;			/* the peer does not answer the call */
 	bool expects;			/* the queue pair does not call: WIRE_LOWER is its peer's address */
 	bool init;			/* it stays in INIT */
+	bool rtr;			/* it stays in RTR */
+	uint32_t psn;			/* of both directions */
 };
 
 /* cmocka's setup and teardown of a group: a fabric on lo (or the environment's WIRE_SPEC). */
@@ -67,6 +69,7 @@ int wire_host_close(void **state);
 /* In RTS, connected to a peer that has sent its first frame (alone, expects: not). */
 struct wire_qp wire_qp_open(struct wire_config c);
 void wire_qp_connect(struct wire_qp *q, struct wire_config c);	/* from INIT on */
+void wire_qp_sends(struct wire_qp *q, struct wire_config c);	/* from RTR to RTS */
 void wire_qp_close(struct wire_qp *q);
 struct hca_wire_qp *wire_of(const struct wire_qp *q);
 

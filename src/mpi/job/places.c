@@ -24,16 +24,18 @@ bool places_oversubscribed(const struct hello *all, int n, int rank)
 	return ranks > cpus;
 }
 
-/* Containers of one machine that have its name may have its memory, too. */
+/*
+ * Can the software HCA of both meet in memory?  By the network or the IPC namespace that they have in
+ * common: containers of one machine may have names of their own, and hosts as namespaces its name.
+ */
+static bool share_memory(const struct hello *a, const struct hello *b)
+{
+	return rg_host_same(&a->at, &b->at) || rg_host_shares_memory(&a->at, &b->at);
+}
+
 static bool same_name(const struct hello *a, const struct hello *b)
 {
 	return rg_host_same_machine(&a->at, &b->at) && !strcmp(a->host, b->host);
-}
-
-/* ... unless they have neither the network nor the IPC namespace in common: those are hosts of their own. */
-static bool may_share_memory(const struct hello *a, const struct hello *b)
-{
-	return same_name(a, b) && (rg_host_same(&a->at, &b->at) || rg_host_shares_memory(&a->at, &b->at));
 }
 
 /* ---- Which fabric ------------------------------------------------------------------------ */
@@ -49,23 +51,14 @@ static int nets_compare(const struct hello *all, int n)
 	return 0;
 }
 
-/* A rank on another host than rank 0's; 0: none. */
+/* A rank that shares no memory with rank 0; 0: none. */
 static int other_host(const struct hello *all, int n)
 {
 	int other = 0;
 
-	while (other < n && same_name(&all[other], &all[0]))
+	while (other < n && share_memory(&all[other], &all[0]))
 		other++;
 	return other < n ? other : 0;
-}
-
-static bool all_may_share_memory(const struct hello *all, int n)
-{
-	int i = 0;
-
-	while (i < n && may_share_memory(&all[i], &all[0]))
-		i++;
-	return i == n;
 }
 
 static int memory_check(const struct hello *all, int other)
@@ -113,7 +106,7 @@ int places_fabric(const struct hello *all, int n, bool asked, enum places_fabric
 		return -EINVAL;
 	if (all[0].net || asked)
 		return all[0].net ? 0 : memory_check(all, other_host(all, n));
-	*out = all_may_share_memory(all, n) ? PLACES_MEMORY : PLACES_NET_FOUND;
+	*out = other_host(all, n) ? PLACES_NET_FOUND : PLACES_MEMORY;
 	return 0;
 }
 

@@ -127,6 +127,8 @@ struct hca_link_operations {
 	 * pair stays in INIT.  qp->lock and fabric.life held.
 	 */
 	int (*qp_connect)(struct hca_qp *qp);
+	/* RTR -> RTS, or back to RTS: sq_psn is set.  qp->lock and fabric.life held.  [wire] */
+	void (*qp_sends)(struct hca_qp *qp);
 	/*
 	 * The queue pair enters ERR or SQE: drop what is under way, release the receives claimed for
 	 * it (ERR).  No upcall follows.  qp->lock held, fabric.life only perhaps; may come from

@@ -16,6 +16,7 @@
 #include "softhca/pages/remap.h"
 #include "softhca/base/segment.h"
 #include "softhca/object/mr.h"
+#include "util/random.h"
 
 /* ---- Registrations ------------------------------------------------------- */
 
@@ -49,6 +50,20 @@ static int reserve_row(struct hca_fabric *f, uint32_t index)
 					     sizeof(f->self->invalidated[index]));
 }
 
+/*
+ * An index that has not been used yet.  Its generation begins at random where hosts of a network might
+ * guess keys; else keys are the same in each run.
+ */
+static int first_use(struct hca_fabric *f, uint32_t *index)
+{
+	if (f->mr_top >= HCA_MRS_MAX || reserve_row(f, f->mr_top))
+		return ENOMEM;
+	*index = f->mr_top++;
+	if (f->spec.nets)
+		f->mr_generation[*index] = (uint16_t)rg_random();
+	return 0;
+}
+
 int hca_mr_claim_key(struct hca_fabric *f, _Atomic uint32_t *key)
 {
 	const uint32_t mask = (1u << HCA_KEY_GEN_BITS) - 1;
@@ -58,10 +73,8 @@ int hca_mr_claim_key(struct hca_fabric *f, _Atomic uint32_t *key)
 	pthread_mutex_lock(&f->slow);
 	if (f->mr_freed_count)
 		index = f->mr_freed[--f->mr_freed_count];
-	else if (f->mr_top < HCA_MRS_MAX && !reserve_row(f, f->mr_top))
-		index = f->mr_top++;
 	else
-		rc = ENOMEM;
+		rc = first_use(f, &index);
 	if (!rc)
 		do {
 			f->mr_generation[index]++;

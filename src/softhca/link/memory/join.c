@@ -98,6 +98,8 @@ static int found_fabric(struct hca_fabric *f)
 	f->shm->nonce = f->link_state->nonce;
 	f->shm->id = rg_random();
 	f->shm->place = hca_address_place();
+	if (f->spec.nets)	/* hosts of a network cannot guess its numbers */
+		atomic_store(&f->shm->qp_cursor, (uint32_t)rg_random());
 	memcpy(f->shm->spec, f->spec.text, sizeof(f->shm->spec));
 	strcpy(f->shm->name, f->name);
 	atomic_store(&f->shm->faulty, f->spec.loss_ppb > 0 || f->spec.divided);

@@ -29,14 +29,15 @@ enum {
 	KEEPALIVE_S = 2,	/* an idle connection shows its life so often (life.c) */
 	ROOM = 1 << 19,		/* so much arrives without a pause for the kernel to announce room */
 };
+#define NAMED_NS 4500000000ull		/* a firewall is named within 5 s, whatever the verbs' timeouts are */
 #define ALIVE_NS 1000000000ull		/* between two looks at an open connection */
 #define SELDOM_NS 5000000000ull		/* between calls of an unreliable peer that is gone, at last */
 
 /* ---- Closing ------------------------------------------------------------- */
 
-/* qp->lock held. */
-static void close_stream(struct hca_wire_qp *w, enum hca_wire_state state)
+void hca_wire_close(struct hca_wire_qp *w, enum hca_wire_state state)
 {
+	w->of_this_life = false;
 	hca_wire_request_drop(w);
 	w->answer_count = 0;
 	w->refusal = 0;
@@ -71,8 +72,34 @@ static void give_up(struct hca_wire_qp *w)
 	w->refused_one = false;
 }
 
-/* qp->lock and fabric.life held. */
-static void open_stream(struct hca_wire_qp *w, int fd)
+/* The next call comes later than the last one did.  Nothing fails that would end calls of UC. */
+void hca_wire_pause_calls(struct hca_wire_qp *w)
+{
+	const uint64_t most_ns = w->qp->reliable ? LATER_NS : SELDOM_NS;
+
+	w->pause_ns = !w->pause_ns ? SOON_NS : w->pause_ns * 2;
+	if (w->pause_ns > most_ns)
+		w->pause_ns = most_ns;
+	w->again_ns = rg_now_ns() + w->pause_ns;
+	hca_wire_look_at(&w->wire->look_ns, w->again_ns);
+}
+
+/* Requests may leave, and messages come. */
+static void opened(struct hca_wire_qp *w, uint32_t psn)
+{
+	w->state = HCA_WIRE_OPEN;
+	w->peer_psn = psn;
+	if (w->sends && !hca_wire_is_of_this_life(w))
+		return;
+	w->deadline_ns = w->pause_ns = w->named_ns = 0;
+	w->named = false;
+	if (!w->refused_one)
+		return;
+	w->refused_one = false;
+	w->qp->fabric->upcalls->resume(w->qp);
+}
+
+void hca_wire_open(struct hca_wire_qp *w, int fd, uint32_t psn)
 {
 	if (hca_stream_open(&w->stream, fd))
 		hca_socket_close(fd);
@@ -86,23 +113,19 @@ static void open_stream(struct hca_wire_qp *w, int fd)
 	hca_socket_room(fd, ROOM);
 	hca_wire_life_begin(w, rg_now_ns());
 	hca_wire_activate(w);
-	w->again_ns = w->pause_ns = 0;
+	w->again_ns = 0;
 	hca_wire_look_at(&w->wire->look_ns, rg_now_ns() + ALIVE_NS);
 	w->state = HCA_WIRE_GREETING;
 	if (w->calls)
 		return;
-	hca_wire_greeted(w);
 	hca_wire_greet(w);
+	opened(w, psn);
 }
 
-void hca_wire_greeted(struct hca_wire_qp *w)
+void hca_wire_greeted(struct hca_wire_qp *w, const struct hca_frame *f)
 {
-	w->state = HCA_WIRE_OPEN;
-	w->deadline_ns = 0;
-	if (!w->refused_one)
-		return;
-	w->refused_one = false;
-	w->qp->fabric->upcalls->resume(w->qp);
+	w->of_this_life = f->flags & HCA_FRAME_LAST;	/* a farewell at once */
+	opened(w, f->imm);
 }
 
 static bool this_end_calls(const struct hca_qp *qp)
@@ -133,7 +156,7 @@ static void call(struct hca_wire_qp *w)
 	const struct hca_qp *qp = w->qp;
 	struct hca_hello h = {
 		.kind = HCA_MEET_QP, .source_qpn = hca_qpn(qp), .target_qpn = qp->attr.dest_qp_num,
-		.source_psn = qp->attr.rq_psn, .target = qp->attr.ah_attr.grh.dgid,
+		.psn = qp->attr.rq_psn, .target = qp->attr.ah_attr.grh.dgid,
 	};
 
 	w->again_ns = 0;
@@ -176,6 +199,7 @@ int hca_wire_connect(struct hca_qp *qp)
 	struct hca_fabric *f = qp->fabric;
 	struct hca_wire *wire = f->wire_state;
 	struct hca_wire_qp *w;
+	uint32_t psn = 0;
 	int fd;
 
 	if (qp->attr.dest_qp_num == hca_qpn(qp) && qp->conn.address != HCA_ADDRESS_REMOTE) {
@@ -187,13 +211,14 @@ int hca_wire_connect(struct hca_qp *qp)
 		return ENOMEM;
 	w->calls = this_end_calls(qp);
 	w->state = w->calls ? HCA_WIRE_CALLING : HCA_WIRE_EXPECTING;
-	fd = hca_wire_parked_for(wire, qp);
-	if (w->calls)
+	if (w->calls) {
+		hca_wire_parked_drop(wire, qp);
 		call(w);
-	else if (fd >= 0)
-		open_stream(w, fd);
-	if (w->calls && fd >= 0)
-		hca_socket_close(fd);
+		return 0;
+	}
+	fd = hca_wire_parked_for(wire, qp, false, &psn);
+	if (fd >= 0)
+		hca_wire_open(w, fd, psn);
 	return 0;
 }
 
@@ -249,7 +274,7 @@ void hca_wire_arrived(void *arg, int fd, const struct hca_hello *h)
 	if (w && w->state == HCA_WIRE_OPEN && !w->calls && !qp->reliable && hca_wire_is_for(h, qp))
 		hca_wire_lost(w, 0);
 	if (w && w->state == HCA_WIRE_EXPECTING && hca_wire_is_for(h, qp))
-		open_stream(w, fd);
+		hca_wire_open(w, fd, h->psn);
 	else
 		hca_wire_park(wire, fd, h);
 	hca_unlock(&qp->lock);
@@ -278,22 +303,10 @@ void hca_wire_reached(void *arg, void *token, int fd, const struct hca_hello *h)
 	(void)h;
 	hca_lock(&w->qp->lock);
 	if (w->state == HCA_WIRE_CALLING)
-		open_stream(w, fd);
+		hca_wire_open(w, fd, 0);
 	else
 		refuse_stream(fd);
 	hca_unlock(&w->qp->lock);
-}
-
-/* The next call comes later than the last one did.  Nothing fails that would end calls of UC. */
-static void pause_calls(struct hca_wire_qp *w)
-{
-	const uint64_t most_ns = w->qp->reliable ? LATER_NS : SELDOM_NS;
-
-	w->pause_ns = !w->pause_ns ? SOON_NS : w->pause_ns * 2;
-	if (w->pause_ns > most_ns)
-		w->pause_ns = most_ns;
-	w->again_ns = rg_now_ns() + w->pause_ns;
-	hca_wire_look_at(&w->wire->look_ns, w->again_ns);
 }
 
 /* Will a later call have another answer? */
@@ -319,7 +332,7 @@ void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
 			hca_wire_say_unconnected(w);
 		if (error == EBUSY && w->silent_calls++ < SILENT_CALLS)
 			w->deadline_ns = 0;	/* the host answers for a stopped process */
-		pause_calls(w);
+		hca_wire_pause_calls(w);
 	} else if (w->state == HCA_WIRE_CALLING) {
 		hca_wire_say(w->wire, w->qp->attr.port_num - 1u, &w->qp->attr.ah_attr.grh.dgid,
 			     HCA_WIRE_UNCONNECTED, "%s", why);
@@ -345,13 +358,13 @@ static void end_lost(struct hca_wire_qp *w)
 /* Unreliable messages are lost from here on, until there is another connection. */
 static void begin_anew(struct hca_wire_qp *w)
 {
-	close_stream(w, w->calls ? HCA_WIRE_CALLING : HCA_WIRE_EXPECTING);
+	hca_wire_close(w, w->calls ? HCA_WIRE_CALLING : HCA_WIRE_EXPECTING);
 	w->sequence = w->acked = w->expected = 0;
 	w->discards = false;
 	w->broken = 0;
 	w->deadline_ns = rg_now_ns();
 	if (w->calls)
-		pause_calls(w);
+		hca_wire_pause_calls(w);
 	end_lost(w);
 }
 
@@ -384,8 +397,12 @@ void hca_wire_lost(struct hca_wire_qp *w, int error)
 	}
 	w->fate = fate_by(error);
 	if (w->state == HCA_WIRE_GREETING) {	/* parked too long, or of an earlier life */
-		close_stream(w, HCA_WIRE_CALLING);
-		pause_calls(w);
+		hca_wire_close(w, HCA_WIRE_CALLING);
+		hca_wire_pause_calls(w);
+		return;
+	}
+	if (hca_wire_is_of_any_life(w) && error != -EPROTO) {
+		hca_wire_await_another(w);
 		return;
 	}
 	if (error == -EPROTO)
@@ -395,7 +412,7 @@ void hca_wire_lost(struct hca_wire_qp *w, int error)
 		begin_anew(w);
 		return;
 	}
-	close_stream(w, HCA_WIRE_LEFT);
+	hca_wire_close(w, HCA_WIRE_LEFT);
 	if (qp->reliable)
 		qp->fabric->upcalls->lost(qp);
 	else
@@ -434,7 +451,11 @@ enum hca_fate hca_wire_stream_fate(struct hca_wire *wire, uint32_t port, const u
 
 void hca_wire_left(struct hca_wire_qp *w)
 {
-	close_stream(w, HCA_WIRE_LEFT);
+	if (hca_wire_is_of_any_life(w)) {
+		hca_wire_await_another(w);
+		return;
+	}
+	hca_wire_close(w, HCA_WIRE_LEFT);
 	if (!w->qp->reliable)
 		end_lost(w);
 	else if (w->qp->sq.under_way)
@@ -453,7 +474,7 @@ void hca_wire_qp_stop(struct hca_qp *qp)
 	}
 	if (w->state == HCA_WIRE_OPEN || w->state == HCA_WIRE_GREETING)
 		hca_wire_farewell(w);
-	close_stream(w, HCA_WIRE_CLOSED);
+	hca_wire_close(w, HCA_WIRE_CLOSED);
 }
 
 void hca_wire_qp_reset(struct hca_qp *qp)
@@ -464,7 +485,7 @@ void hca_wire_qp_reset(struct hca_qp *qp)
 		return;
 	if (w->state == HCA_WIRE_OPEN || w->state == HCA_WIRE_GREETING)
 		hca_wire_farewell(w);
-	close_stream(w, HCA_WIRE_CLOSED);
+	hca_wire_close(w, HCA_WIRE_CLOSED);
 	hca_meet_cancel(w->wire->meet, w);
 	hca_wire_deactivate(w);
 	*w->at = w->next;
@@ -483,11 +504,24 @@ void hca_wire_qp_free(struct hca_qp *qp)
 
 /* ---- Timers -------------------------------------------------------------- */
 
+/* The end that calls says so itself, once its call has failed. */
+static void look_at_silence(struct hca_wire_qp *w, uint64_t now)
+{
+	if (!w->named_ns)
+		w->named_ns = now + NAMED_NS;
+	if (w->named || !rg_reached(w->named_ns, now))
+		return;
+	w->named = true;
+	hca_wire_say_unconnected(w);
+}
+
 /* Requests wait for the connection: until when? */
 static void look_at_waiting(struct hca_wire_qp *w, uint64_t now)
 {
 	uint64_t patience = hca_wire_patience_ns(w->qp);
 
+	if (w->state == HCA_WIRE_EXPECTING && w->qp->reliable)
+		look_at_silence(w, now);
 	if (!w->deadline_ns && patience)
 		w->deadline_ns = now + patience;
 	if (!w->deadline_ns || !rg_reached(w->deadline_ns, now))

@@ -12,12 +12,14 @@
  * | READ | LAST | 0 | asked |
  * | CMP_SWAP, FETCH_ADD | LAST | HCA_OPERANDS_BYTES | the same |
  * | RESPONSE | LAST | 1 to total; 0 of 0 | of the answer; 8 for an atomic operation |
- * | ACK | LAST: a farewell, the queue pair has stopped | 0 | 0 |
+ * | ACK | LAST: a farewell, the queue pair has stopped, or imm says why it leaves the stream | 0 | 0 |
  * | NAK, RNR | none | 0 | 0 |
  * | DATAGRAM | IMM, SOLICITED, GRH, LAST | HCA_DATAGRAM_BYTES + total | up to HCA_DATAGRAM_MAX |
  *
  * LAST marks the last frame of a message; a frame with bytes == total, a READ, an atomic operation
  * and a DATAGRAM have it.  The first frame has the flags and the immediate of its message.
+ *
+ * The first frame of the end that was called is an ACK; its imm is the PSN that this end expects.
  */
 #ifndef HCA_FRAME_H
 #define HCA_FRAME_H
@@ -54,6 +56,7 @@ enum {
 	HCA_DATAGRAM_BYTES = 48,
 	HCA_FRAME_PAYLOAD_MAX = 1 << 20,	/* of one frame */
 	HCA_DATAGRAM_MAX = 4096,		/* data of a datagram: the largest path MTU */
+	HCA_FRAME_DISOWNED = 1,			/* imm of a farewell: the PSNs are of another life */
 };
 
 struct hca_frame {

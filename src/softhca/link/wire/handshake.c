@@ -12,7 +12,7 @@
 enum { MAGIC = 0, MAGIC_BYTES = 8, VERSION = 8, PREFIX_BYTES = 12 };
 /* hello */
 enum {
-	KIND = 12, RAIL = 13, SOURCE_QPN = 16, TARGET_QPN = 20, SOURCE_PSN = 24, TARGET_PSN = 28,
+	KIND = 12, RAIL = 13, SOURCE_QPN = 16, TARGET_QPN = 20, PSN = 24, UNUSED = 28,
 	MTU = 32, RAILS = 36, SOURCE = 40, TARGET = 56, HOST = 72, CALLED = 88, CALLED_PORT = 104,
 	FABRIC = 112, HELLO_RANDOM = 144
 };
@@ -61,8 +61,7 @@ void hca_hello_write(unsigned char out[HCA_HELLO_BYTES], const struct hca_hello 
 	out[RAIL] = h->rail;
 	hca_put32(out + SOURCE_QPN, h->source_qpn);
 	hca_put32(out + TARGET_QPN, h->target_qpn);
-	hca_put32(out + SOURCE_PSN, h->source_psn);
-	hca_put32(out + TARGET_PSN, h->target_psn);
+	hca_put32(out + PSN, h->psn);
 	hca_put32(out + MTU, h->mtu);
 	hca_put32(out + RAILS, h->rails);
 	memcpy(out + SOURCE, h->source.raw, sizeof(h->source.raw));
@@ -80,8 +79,8 @@ static bool hello_is_valid(const unsigned char *in, const struct hca_hello *h)
 
 	return (h->kind == HCA_MEET_QP || h->kind == HCA_MEET_DATAGRAMS) &&
 	       h->rails <= HCA_PORTS_MAX && h->rail < h->rails && h->source_qpn <= NUMBER_MAX &&
-	       h->target_qpn <= NUMBER_MAX && h->source_psn <= NUMBER_MAX &&
-	       h->target_psn <= NUMBER_MAX && !hca_get16(in + RAIL + 1) &&
+	       h->target_qpn <= NUMBER_MAX && h->psn <= NUMBER_MAX &&
+	       !hca_get32(in + UNUSED) && !hca_get16(in + RAIL + 1) &&
 	       memcmp(in + CALLED_PORT + 2, zero, sizeof(zero)) == 0;
 }
 
@@ -99,8 +98,7 @@ int hca_hello_read(const unsigned char *in, size_t bytes, struct hca_hello *h,
 	seen.rail = in[RAIL];
 	seen.source_qpn = hca_get32(in + SOURCE_QPN);
 	seen.target_qpn = hca_get32(in + TARGET_QPN);
-	seen.source_psn = hca_get32(in + SOURCE_PSN);
-	seen.target_psn = hca_get32(in + TARGET_PSN);
+	seen.psn = hca_get32(in + PSN);
 	seen.mtu = hca_get32(in + MTU);
 	seen.rails = hca_get32(in + RAILS);
 	memcpy(seen.source.raw, in + SOURCE, sizeof(seen.source.raw));
@@ -118,13 +116,6 @@ bool hca_hello_is_of_fabric(const unsigned char hello[HCA_HELLO_BYTES],
 			    const struct hca_credentials *c)
 {
 	return memcmp(hello + FABRIC, c->fabric, sizeof(c->fabric)) == 0;
-}
-
-bool hca_hello_prevails(const struct hca_hello *h)
-{
-	const int order = memcmp(h->source.raw, h->target.raw, sizeof(h->source.raw));
-
-	return order < 0 || (order == 0 && h->source_qpn <= h->target_qpn);
 }
 
 /* ---- reply and proof ------------------------------ */

@@ -115,7 +115,7 @@ void hca_wire_say_unconnected(struct hca_wire_qp *w)
 	const struct hca_wire *wire = w->wire;
 	char host[INET6_ADDRSTRLEN];
 
-	if (w->calls && w->why)
+	if (w->why)
 		hca_wire_say(w->wire, rail_of(w), host_of(w), HCA_WIRE_UNCONNECTED, "%s", w->why);
 	else
 		hca_wire_say(w->wire, rail_of(w), host_of(w), HCA_WIRE_UNCONNECTED,

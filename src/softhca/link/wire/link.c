@@ -300,6 +300,7 @@ const struct hca_link_operations hca_wire_link = {
 	.qp_make = qp_make,
 	.qp_free = hca_wire_qp_free,
 	.qp_connect = hca_wire_connect,
+	.qp_sends = hca_wire_qp_sends,
 	.qp_stop = hca_wire_qp_stop,
 	.qp_reset = hca_wire_qp_reset,
 	.peer_lost = peer_lost,

@@ -30,7 +30,8 @@ enum hca_meet_kind {
 struct hca_hello {
 	uint8_t kind;			/* enum hca_meet_kind */
 	uint8_t rail;			/* from 0 */
-	uint32_t source_qpn, target_qpn, source_psn, target_psn;
+	uint32_t source_qpn, target_qpn;
+	uint32_t psn;			/* that the caller expects first (rq_psn) */
 	uint32_t mtu;			/* in bytes */
 	uint32_t rails;			/* of the caller's fabric */
 	union ibv_gid source, target;
@@ -118,11 +119,5 @@ int hca_meet_call(struct hca_meet *m, const struct sockaddr_storage *to, const s
 		  void *token);
 /* Forget all calls with this token; no callback follows. */
 void hca_meet_cancel(struct hca_meet *m, void *token);
-
-/*
- * Two queue pairs that call each other at the same time get two connections.  True: the one whose
- * caller said `h` stays, at both ends; false: the other one.
- */
-bool hca_hello_prevails(const struct hca_hello *h);
 
 #endif

@@ -1,4 +1,5 @@
 /* parked.c - streams that wait for their queue pair, which is not connected yet. */
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,23 +52,53 @@ bool hca_wire_is_for(const struct hca_hello *h, const struct hca_qp *qp)
 	       memcmp(&h->source, &qp->attr.ah_attr.grh.dgid, sizeof(h->source)) == 0;
 }
 
-int hca_wire_parked_for(struct hca_wire *wire, const struct hca_qp *qp)
+/* Its caller has closed it: with or without a farewell, it is of an earlier life. */
+static bool has_ended(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+int hca_wire_parked_for(struct hca_wire *wire, const struct hca_qp *qp, bool sends, uint32_t *psn)
 {
 	struct hca_wire_parked **at = &wire->parked;
 	int fd = -1;
+
+	while (*at) {
+		const struct hca_wire_parked *p = *at;
+
+		if (p->hello.target_qpn != hca_qpn(qp)) {
+			at = &(*at)->next;
+			continue;
+		}
+		if (!hca_wire_is_for(&p->hello, qp) || has_ended(p->fd) ||
+		    (sends && qp->reliable && p->hello.psn != qp->attr.sq_psn)) {
+			hca_socket_close(p->fd);
+			unpark(at);
+		} else if (fd < 0) {
+			fd = p->fd;
+			*psn = p->hello.psn;
+			unpark(at);
+		} else {
+			at = &(*at)->next;
+		}
+	}
+	return fd;
+}
+
+void hca_wire_parked_drop(struct hca_wire *wire, const struct hca_qp *qp)
+{
+	struct hca_wire_parked **at = &wire->parked;
 
 	while (*at) {
 		if ((*at)->hello.target_qpn != hca_qpn(qp)) {
 			at = &(*at)->next;
 			continue;
 		}
-		if (fd < 0 && hca_wire_is_for(&(*at)->hello, qp))
-			fd = (*at)->fd;
-		else
-			hca_socket_close((*at)->fd);
+		hca_socket_close((*at)->fd);
 		unpark(at);
 	}
-	return fd;
 }
 
 void hca_wire_parked_expire(struct hca_wire *wire, uint64_t now_ns)

@@ -157,8 +157,19 @@ void hca_wire_push(struct hca_wire_qp *w)
 
 void hca_wire_greet(struct hca_wire_qp *w)
 {
-	put_plain(w, HCA_FRAME_ACK, 0, 0, 0);
+	const struct hca_frame f = { .kind = HCA_FRAME_ACK, .imm = w->qp->attr.rq_psn };
+
+	hca_stream_put(&w->stream, &f, NULL, 0);
 	hca_wire_push(w);
+}
+
+void hca_wire_disown(struct hca_wire_qp *w)
+{
+	const struct hca_frame f = { .kind = HCA_FRAME_ACK, .flags = HCA_FRAME_LAST,
+				     .imm = HCA_FRAME_DISOWNED };
+
+	hca_stream_put(&w->stream, &f, NULL, 0);
+	hca_stream_flush(&w->stream);
 }
 
 /* A refusal is the reason, and answers to requests before it come first. */
@@ -314,7 +325,9 @@ static bool frame_begins(struct hca_wire_qp *w)
 		return true;
 	switch (f->kind) {
 	case HCA_FRAME_ACK:
-		if (f->flags & HCA_FRAME_LAST)
+		if ((f->flags & HCA_FRAME_LAST) && f->imm == HCA_FRAME_DISOWNED)
+			hca_wire_disowned(w);
+		else if (f->flags & HCA_FRAME_LAST)
 			hca_wire_left(w);
 		return true;
 	case HCA_FRAME_NAK:
@@ -344,7 +357,7 @@ static int next_frame(struct hca_wire_qp *w)
 	hca_stream_skip(s, HCA_FRAME_BYTES);
 	hca_stream_expect(s, w->frame.bytes);
 	if (w->state == HCA_WIRE_GREETING)
-		hca_wire_greeted(w);
+		hca_wire_greeted(w, &w->frame);
 	if (!frame_begins(w))
 		return -EPROTO;
 	if (w->state == HCA_WIRE_OPEN && !w->left && w->frame.kind <= HCA_FRAME_RESPONSE)

@@ -5,6 +5,11 @@
  * leaves from the program's memory: the frame is the last one in the buffer until all of it has
  * left, so that other traffic of the queue pair waits for one frame at most.
  *
+ * A read for a header takes what has come after it, and payload that it takes is copied: up to
+ * HCA_STREAM_BYTES once, then, after a frame of 16 KiB or more, none, since a header is read alone.
+ * Shorter payload is copied, since a second read costs more: on an EPYC a read of a header takes
+ * 0.37 us, and the copy of 8, 12 and 16 KiB 0.08, 0.11 and 0.14 us.
+ *
  * No function blocks.  The caller serializes all calls.
  */
 #ifndef HCA_WIRE_STREAM_H

@@ -77,6 +77,9 @@ struct hca_wire_qp {
 	struct hca_wire_qp *next_active;
 	enum hca_wire_state state;
 	bool calls;			/* this end calls the other */
+	bool sends;			/* the queue pair has been in RTS: it has its sq_psn */
+	bool of_this_life;		/* the stream: the peer expects the PSN of this end, or has not to */
+	uint32_t peer_psn;		/* that it expects */
 	bool active;			/* on wire->active: looked at in every pass */
 	bool unwatched;			/* on wire->unwatched: not in the epoll set; under active_lock */
 	struct hca_wire_qp *next_unwatched, **unwatched_at;
@@ -86,6 +89,8 @@ struct hca_wire_qp {
 	uint64_t again_ns;		/* time of the next call; 0: one is in progress */
 	uint64_t pause_ns;		/* before it */
 	uint64_t deadline_ns;		/* requests that wait for the connection fail then; 0: none waits */
+	uint64_t named_ns;		/* a line says then that there is no connection; 0: no request waits */
+	bool named;			/* it has */
 	char *why;			/* the last call was refused; or NULL */
 	unsigned silent_calls;
 	struct hca_stream stream;
@@ -262,8 +267,12 @@ void hca_wire_refuse(struct hca_wire_qp *w, enum hca_frame_kind kind, uint16_t a
 		     uint32_t sequence);
 /* The first frame of the end that was called. */
 void hca_wire_greet(struct hca_wire_qp *w);
-/* The peer learns that this queue pair has stopped, if the kernel takes the frame at once. */
+/*
+ * The peer learns that this queue pair has stopped, or that the stream is of another life of it, if the
+ * kernel takes the frame at once.
+ */
 void hca_wire_farewell(struct hca_wire_qp *w);
+void hca_wire_disown(struct hca_wire_qp *w);
 /* A frame has carried the acknowledgement. */
 static inline void hca_wire_settle(struct hca_wire_qp *w)
 {
@@ -284,13 +293,18 @@ void hca_wire_deactivate(struct hca_wire_qp *w);
 /* ---- connection.c -------------------------------------------------------- */
 
 int hca_wire_connect(struct hca_qp *qp);
+/* A stream for the queue pair; psn: what the peer expects, if it has called.  qp->lock and fabric.life held. */
+void hca_wire_open(struct hca_wire_qp *w, int fd, uint32_t psn);
+void hca_wire_close(struct hca_wire_qp *w, enum hca_wire_state state);	/* qp->lock held */
+/* The next call comes later than the last one did. */
+void hca_wire_pause_calls(struct hca_wire_qp *w);
 void hca_wire_qp_stop(struct hca_qp *qp);
 void hca_wire_qp_reset(struct hca_qp *qp);
 void hca_wire_qp_free(struct hca_qp *qp);
 /* Call a queue pair number of h->target over a rail; fills in the rest of h.  0 or -errno. */
 int hca_wire_call(struct hca_wire *wire, unsigned rail, struct hca_hello *h, void *token);
-/* The first frame has come: requests may leave. */
-void hca_wire_greeted(struct hca_wire_qp *w);
+/* The first frame has come: requests may leave, if the stream is of this life. */
+void hca_wire_greeted(struct hca_wire_qp *w, const struct hca_frame *f);
 /*
  * The stream has ended without a farewell: 0, by the other end, whose process is gone; else -errno.
  */
@@ -307,13 +321,32 @@ void hca_wire_arrived(void *arg, int fd, const struct hca_hello *h);
 void hca_wire_reached(void *arg, void *token, int fd, const struct hca_hello *h);
 void hca_wire_call_refused(void *arg, void *token, int error, const char *why);
 
+/* ---- lives.c; qp->lock and fabric.life held ------------------------------- */
+
+/* hca_link_operations.qp_sends. */
+void hca_wire_qp_sends(struct hca_qp *qp);
+/* The queue pair sends.  False: its stream is of another life, and has been left. */
+bool hca_wire_is_of_this_life(struct hca_wire_qp *w);
+/* Does nothing tell yet that the stream is of this life?  Its end is not the peer's then. */
+bool hca_wire_is_of_any_life(const struct hca_wire_qp *w);
+/* Without a stream again, as before it: the next one is called for, or is parked perhaps. */
+void hca_wire_await_another(struct hca_wire_qp *w);
+/* The peer says that the stream is of another life. */
+void hca_wire_disowned(struct hca_wire_qp *w);
+
 /* ---- parked.c: streams that wait for their queue pair; fabric.life held --- */
 
 void hca_wire_park(struct hca_wire *wire, int fd, const struct hca_hello *h);
 /* Did the connected peer of the queue pair say so? */
 bool hca_wire_is_for(const struct hca_hello *h, const struct hca_qp *qp);
-/* The newest that is for the queue pair, or -1; others to its number, of earlier lives, are closed. */
-int hca_wire_parked_for(struct hca_wire *wire, const struct hca_qp *qp);
+/*
+ * The newest that is for the queue pair and has not ended, or -1; *psn: what its caller expects.  Once the
+ * queue pair sends, it has the PSN.  Others that may be for it stay; all else to its number, of earlier
+ * lives, is closed.
+ */
+int hca_wire_parked_for(struct hca_wire *wire, const struct hca_qp *qp, bool sends, uint32_t *psn);
+/* The queue pair has its stream: all to its number are closed. */
+void hca_wire_parked_drop(struct hca_wire *wire, const struct hca_qp *qp);
 void hca_wire_parked_expire(struct hca_wire *wire, uint64_t now_ns);
 void hca_wire_parked_free(struct hca_wire *wire);
 
