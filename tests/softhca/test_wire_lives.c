@@ -266,36 +266,6 @@ static void test_unreliable(void **state)
 	wire_qp_close(&q);
 }
 
-/* ---- No stream ------------------------------ */
-
-/* The end that expects names the firewall within 5 s, and goes on. */
-static void test_nobody_calls(void **state)
-{
-	const struct wire_config c = { .expects = true, .psn = PSN };
-	struct wire_qp q = wire_qp_open(c);
-	const char *lines;
-
-	capture_begin(STDERR_FILENO);
-	wire_post(&q, IBV_WR_SEND, 1, 0, 0);
-	wire_settle();
-	meet_time_pass(UINT64_C(4000000000));
-	wire_settle();
-	assert_string_equal(capture_end(), "");
-	capture_begin(STDERR_FILENO);
-	meet_time_pass(UINT64_C(900000000));
-	wire_expect_none(&q);
-	lines = capture_end();
-	assert_non_null(strstr(lines, "lo: no connection from host"));
-	assert_non_null(strstr(lines, "firewall"));
-	assert_null(strstr(strchr(lines, '\n'), "softhca:"));
-	q.fd = inject(&q, PSN);
-	wire_expect(&q, HCA_FRAME_SEND, NULL, 0);
-	q.ack = 1;
-	wire_put_plain(&q, HCA_FRAME_ACK, 0, 0, 0);
-	wire_completion(&q, 1, IBV_WC_SUCCESS);
-	wire_qp_close(&q);
-}
-
 /* ---- Both ends ------------------------------ */
 
 static void to_rts(struct wire_qp *q, const struct wire_qp *peer)
@@ -372,7 +342,6 @@ int main(void)
 		cmocka_unit_test(test_disowned),
 		cmocka_unit_test(test_unlike),
 		cmocka_unit_test(test_unreliable),
-		cmocka_unit_test(test_nobody_calls),
 		cmocka_unit_test(test_both_at_once),
 	};
 

@@ -29,7 +29,6 @@ enum {
 	KEEPALIVE_S = 2,	/* an idle connection shows its life so often (life.c) */
 	ROOM = 1 << 19,		/* so much arrives without a pause for the kernel to announce room */
 };
-#define NAMED_NS 4500000000ull		/* a firewall is named within 5 s, whatever the verbs' timeouts are */
 #define ALIVE_NS 1000000000ull		/* between two looks at an open connection */
 #define SELDOM_NS 5000000000ull		/* between calls of an unreliable peer that is gone, at last */
 
@@ -91,8 +90,7 @@ static void opened(struct hca_wire_qp *w, uint32_t psn)
 	w->peer_psn = psn;
 	if (w->sends && !hca_wire_is_of_this_life(w))
 		return;
-	w->deadline_ns = w->pause_ns = w->named_ns = 0;
-	w->named = false;
+	w->deadline_ns = w->pause_ns = 0;
 	if (!w->refused_one)
 		return;
 	w->refused_one = false;
@@ -504,24 +502,11 @@ void hca_wire_qp_free(struct hca_qp *qp)
 
 /* ---- Timers -------------------------------------------------------------- */
 
-/* The end that calls says so itself, once its call has failed. */
-static void look_at_silence(struct hca_wire_qp *w, uint64_t now)
-{
-	if (!w->named_ns)
-		w->named_ns = now + NAMED_NS;
-	if (w->named || !rg_reached(w->named_ns, now))
-		return;
-	w->named = true;
-	hca_wire_say_unconnected(w);
-}
-
 /* Requests wait for the connection: until when? */
 static void look_at_waiting(struct hca_wire_qp *w, uint64_t now)
 {
 	uint64_t patience = hca_wire_patience_ns(w->qp);
 
-	if (w->state == HCA_WIRE_EXPECTING && w->qp->reliable)
-		look_at_silence(w, now);
 	if (!w->deadline_ns && patience)
 		w->deadline_ns = now + patience;
 	if (!w->deadline_ns || !rg_reached(w->deadline_ns, now))

@@ -89,8 +89,6 @@ struct hca_wire_qp {
 	uint64_t again_ns;		/* time of the next call; 0: one is in progress */
 	uint64_t pause_ns;		/* before it */
 	uint64_t deadline_ns;		/* requests that wait for the connection fail then; 0: none waits */
-	uint64_t named_ns;		/* a line says then that there is no connection; 0: no request waits */
-	bool named;			/* it has */
 	char *why;			/* the last call was refused; or NULL */
 	unsigned silent_calls;
 	struct hca_stream stream;
