@@ -19,8 +19,8 @@ TESTS += tests/rail/test_stripe tests/rail/test_ring tests/rail/test_mr \
 	tests/rail/test_peer_failure tests/rail/test_peer_rules tests/rail/test_refused
 check_PROGRAMS += tests/rail/test_rings tests/rail/test_plan
 TESTS += tests/rail/test_rings tests/rail/test_plan
-check_PROGRAMS += tests/rail/test_policy tests/rail/test_late tests/rail/test_rate_estimate tests/rail/test_scheme tests/rail/test_crossing tests/rail/test_eager_choice tests/rail/test_eager_crossing tests/rail/test_cancel tests/rail/test_net
-TESTS += tests/rail/test_policy tests/rail/test_late tests/rail/test_rate_estimate tests/rail/test_scheme tests/rail/test_crossing tests/rail/test_eager_choice tests/rail/test_eager_crossing tests/rail/test_cancel tests/rail/test_net
+check_PROGRAMS += tests/rail/test_policy tests/rail/test_map_choice tests/rail/test_late tests/rail/test_rate_estimate tests/rail/test_scheme tests/rail/test_crossing tests/rail/test_eager_choice tests/rail/test_eager_crossing tests/rail/test_cancel tests/rail/test_net
+TESTS += tests/rail/test_policy tests/rail/test_map_choice tests/rail/test_late tests/rail/test_rate_estimate tests/rail/test_scheme tests/rail/test_crossing tests/rail/test_eager_choice tests/rail/test_eager_crossing tests/rail/test_cancel tests/rail/test_net
 check_PROGRAMS += tests/rail/test_port_choice tests/rail/test_port_loss tests/verbs/test_sysfs
 TESTS += tests/rail/test_port_choice tests/rail/test_port_loss tests/verbs/test_sysfs
 endif
@@ -61,6 +61,9 @@ tests_virtual_test_rails_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_late_CPPFLAGS = $(AM_CPPFLAGS)
 tests_rail_test_late_SOURCES = tests/rail/test_late.c src/rail/message/late.c
 tests_rail_test_late_LDADD = librg-util.la $(CMOCKA_LIBS)
+tests_rail_test_map_choice_CPPFLAGS = $(AM_CPPFLAGS)
+tests_rail_test_map_choice_SOURCES = tests/rail/test_map_choice.c src/rail/memory/map_choice.c src/rail/message/scheme.c src/rail/message/scheme_race.c
+tests_rail_test_map_choice_LDADD = $(CMOCKA_LIBS)
 tests_rail_test_scheme_CPPFLAGS = $(AM_CPPFLAGS)
 tests_rail_test_scheme_SOURCES = tests/rail/test_scheme.c src/rail/message/scheme.c src/rail/message/scheme_race.c
 tests_rail_test_scheme_LDADD = $(CMOCKA_LIBS)
