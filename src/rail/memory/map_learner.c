@@ -6,7 +6,7 @@
 #include "rail/memory/mapped.h"
 #include "rail/open/rail_ctx.h"
 
-/* The cost of a move is shown and given as that of a scheme which nobody chooses. */
+/* The cost of a move is shown and given as that of a scheme, which is never chosen. */
 enum { MOVE = MAP_SCHEMES, NAMES };
 
 static const char *const names[NAMES] = {
