@@ -93,7 +93,7 @@ refused pt2pt/rg_bw 2 "RAILGAUGE_COSTS.*line 3: no cell of this version" --over 
 costs 'cell send host queued 16K offer offer=1'
 refused pt2pt/rg_bw 2 "RAILGAUGE_COSTS.*line 3: no cell of this version" --over single -m 8
 costs 'cell map host all 64K move plain=1 move=1'
-refuses "line 3: no cell of this version"
+refused pt2pt/rg_bw 2 "RAILGAUGE_COSTS.*line 3: no cell of this version" --over single -m 8
 costs 'cell receive host alone 16K turns read=1'
 refuses "line 3: scheme 'turns' has no cost"
 costs 'cell receive host alone 16K read read=1x'
