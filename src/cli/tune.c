@@ -75,7 +75,7 @@ int cli_tune(int argc, char **argv)
 			 "any more), costs in nanoseconds of a message (0: not measured),\nand \"costs-end "
 			 "CELLS\".  A table of another processor is refused.\n\n"
 			 "TABLE: receive, who copies an offered message; send, whether one of 8 to 64 KiB is "
-			 "offered or sent\neagerly.  PLACE of the peer, by the CPUs that both processes are bound "
+			 "offered or sent\neagerly; map, with --map-buffers, is a receive buffer\nmapped (move: what that costs itself).  PLACE of the peer, by the CPUs that both processes are bound "
 			 "to: cache (the last one is\nshared), package, apart (another package); host: one of "
 			 "them is not bound.  A cell of host is for\neach place that has none.  LOAD: alone, "
 			 "queued, crossing, crossing-mixed (of unlike\nsizes); of send: alone, row, row-mixed, crossing, "

@@ -31,11 +31,12 @@ enum rail_learned_why {
 
 /* Names consist of lower-case letters, digits, '-' and '_'. */
 struct rail_learned {
-	char table[RAIL_LEARNED_NAME];	/* the end that chooses: "receive", "send"; of copies: "copy" */
+	char table[RAIL_LEARNED_NAME];	/* the end that chooses: "receive", "send"; of copies: "copy"; of mapped
+					   receive buffers: "map" */
 	char place[RAIL_LEARNED_NAME];	/* of the peer: "host", "cache", "package", "apart" */
 	/*
 	 * "alone", "queued", "crossing", "crossing-mixed"; of "send": "alone", "row", "crossing", "row-mixed",
-	 * "crossing-mixed"; of "copy": the distance of both ends in their pages, "far", "near".
+	 * "crossing-mixed"; of "copy": the distance of both ends in their pages, "far", "near"; of "map": "all".
 	 */
 	char load[RAIL_LEARNED_NAME];
 	uint64_t bytes;			/* per message, at most; 0: any more */

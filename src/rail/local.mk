@@ -11,7 +11,7 @@ librail_core_la_SOURCES = \
 	src/rail/peer/bound_rail.c src/rail/message/cancel.c src/rail/message/chunks.c src/rail/peer/connect.c \
 	src/rail/lane/cq.c src/rail/message/eager.c src/rail/message/edges.c src/rail/message/landing.c src/rail/lane/lane.c \
 	src/rail/lane/lane_ring.c \
-	src/rail/lane/lane_send.c src/rail/open/events.c src/rail/open/limits.c src/rail/open/ledger.c src/rail/memory/mapped.c src/rail/memory/memory.c src/rail/memory/mr.c \
+	src/rail/lane/lane_send.c src/rail/open/events.c src/rail/open/limits.c src/rail/open/ledger.c src/rail/memory/mapped.c src/rail/memory/map_choice.c src/rail/memory/map_learner.c src/rail/memory/memory.c src/rail/memory/mr.c \
 	src/rail/peer/on_demand.c src/rail/open/open.c src/rail/open/options.c src/rail/message/parts.c src/rail/peer/peer.c \
 	src/rail/peer/peer_end.c src/rail/peer/peer_failure.c src/rail/plan.c src/rail/plan.h src/rail/policy.c src/rail/lane/pool.c src/rail/open/progress.c \
 	src/rail/peer/queues.c src/rail/message/rate_estimate.c src/rail/peer/reach.c src/rail/message/rndv.c src/rail/message/rndv_receive.c src/rail/message/scheme.c src/rail/message/scheme_race.c src/rail/message/late.c src/rail/message/scheme_learner.c src/rail/message/eager_learner.c src/rail/message/copy_learner.c src/rail/open/learner.c src/rail/message/eager_choice.c src/rail/open/costs.c \
@@ -20,7 +20,7 @@ librail_core_la_SOURCES = \
 	src/rail/message/shared_limit.c src/rail/message/slices.c src/rail/message/stripe.c src/rail/message/table.c src/rail/open/trace.c src/rail/open/way.c \
 	src/rail/peer/bound_rail.h src/rail/message/cancel.h src/rail/message/chunks.h src/rail/message/eager.h \
 	src/rail/lane/eager_lane.h src/rail/message/edges.h src/rail/peer/endpoint_info.h src/rail/message/foreign_writes.h \
-	src/rail/message/landing.h src/rail/lane/lane.h src/rail/memory/mapped.h \
+	src/rail/message/landing.h src/rail/lane/lane.h src/rail/memory/mapped.h src/rail/memory/map_choice.h src/rail/memory/map_learner.h \
 	src/rail/lane/lane_ring.h src/rail/lane/lane_send.h src/rail/memory/mr.h \
 	src/rail/peer/on_demand.h src/rail/message/op_queue.h src/rail/message/parts.h src/rail/peer/peer_end.h src/rail/peer/peer_failure.h src/rail/policy.h src/rail/programs.h \
 	src/rail/peer/connect.h src/rail/lane/cq.h src/rail/open/events.h src/rail/open/rail_ctx.h src/rail/memory/memory.h \

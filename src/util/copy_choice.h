@@ -22,8 +22,9 @@ enum rg_copy_way { RG_COPY_BLOCKS, RG_COPY_WHOLE, RG_COPY_WAYS };
 
 enum {
 	RG_COPY_PASSED = 40,		/* copies before learning: memory of a ring is new at first */
-	RG_COPY_SAMPLES = 12,		/* of each way */
-	RG_COPY_MARGIN = 5,		/* percent */
+	RG_COPY_FEW = 12,		/* samples of each way, where one is clearly faster; */
+	RG_COPY_SAMPLES = 96,		/* else */
+	RG_COPY_MARGIN = 1,		/* percent */
 	RG_COPY_PLACES = 2,
 	RG_COPY_CLASSES = 4 * RG_COPY_PLACES,	/* to 2, 4, 8, 16 KiB */
 };
@@ -40,6 +41,7 @@ struct rg_copy_cell {
 	uint8_t passed;
 	uint8_t samples[RG_COPY_WAYS];
 	uint32_t sample_ns[RG_COPY_WAYS][RG_COPY_SAMPLES];	/* of RG_COPY_MOST bytes, in order */
+	uint32_t given_ns[RG_COPY_WAYS];	/* by rg_copy_give */
 };
 
 /* The class of a copy: RG_COPY_PLACES times that of its size, and 1 if both ends are near in their pages. */

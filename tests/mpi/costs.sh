@@ -66,6 +66,15 @@ if [ "$(nproc)" -le 2 ]; then
 	expect "what the file has a rule for is not raced" eval '! grep -q "learned, 3 ranks: bcast" "$err"'
 fi
 
+# Mapped receive buffers, of --map-buffers alone.
+costs 'cell map host all 64K written plain=900 written=800 halves=850 move=5000'
+launch 2 pt2pt/rg_bw --over single --soft ideal,ports=1 -m 64K:64K -i 20 -x 1 --ledger --map-buffers
+expect "rg_bw takes costs of mapped buffers" [ $rc -eq 0 ]
+expect "it tells them" eval \
+	'[ "$(grep -c "^# learned by rank [01]: map, [a-z]*, all, to 65536 bytes: written, given (plain 900 ns, written 800 ns, halves 850 ns, move 5000 ns)$" "$out")" -eq 2 ]'
+launch 2 pt2pt/rg_bw --over single --soft ideal,ports=1 -m 64K:64K -i 20 -x 1 --ledger
+expect "without the option they have no effect" eval '[ $rc -eq 0 ] && ! grep "learned by rank .: map" "$out"'
+
 # The sender's choice, from a file whose lines end with CR LF.
 # eager SCHEME: eager messages of a bandwidth run of 16 KiB
 eager() {
@@ -90,6 +99,8 @@ refuses() {
 costs 'cell receive host alone 17K read read=1'
 refused pt2pt/rg_bw 2 "RAILGAUGE_COSTS.*line 3: no cell of this version" --over single -m 8
 costs 'cell send host queued 16K offer offer=1'
+refused pt2pt/rg_bw 2 "RAILGAUGE_COSTS.*line 3: no cell of this version" --over single -m 8
+costs 'cell map host all 64K move plain=1 move=1'
 refused pt2pt/rg_bw 2 "RAILGAUGE_COSTS.*line 3: no cell of this version" --over single -m 8
 costs 'cell receive host alone 16K turns read=1'
 refuses "line 3: scheme 'turns' has no cost"

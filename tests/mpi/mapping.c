@@ -2,7 +2,9 @@
  * mapping.c - receive buffers under --map-buffers: which are mapped, which are not, and what
  * becomes of them when the program does something to their memory.
  *
- *	mapping [CASE...]	run with two ranks over `railgauge exec --map-buffers`
+ *	mapping [CASE...]	run with two ranks over `railgauge exec --map-buffers`, with costs by which each class is mapped
+ *	mapping nothing		with costs by which none is, or without the option
+ *	mapping learns		without costs
  *
  * Rank 0 sends, rank 1 receives, looks at every byte, and finds in /proc/self/maps what was mapped.
  * Both run the same calls.  "CASE: skipped: why" or "CASE: well" a line, "failed" in what is wrong.
@@ -270,6 +272,46 @@ static const char *sends(void)
 	check(is_not(buf, BYTES));
 	munmap(buf, BYTES);
 	munmap(to, BYTES);
+	return NULL;
+}
+
+/* Buffers of each size that are used again and again, one by one or several at once. */
+static void reuse(size_t bytes, int count, bool stays)
+{
+	enum { SEVERAL = 4 };
+	unsigned char *buf[SEVERAL];
+	MPI_Request request[SEVERAL];
+
+	for (int i = 0; i < SEVERAL; i++)
+		buf[i] = pages(bytes);
+	for (int n = 0; n < count; n++) {
+		message(buf[0], bytes);
+		for (int i = 0; i < SEVERAL; i++)
+			if (rank == 0)
+				MPI_Isend(buf[i], (int)bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request[i]);
+			else
+				MPI_Irecv(buf[i], (int)bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &request[i]);
+		MPI_Waitall(SEVERAL, request, MPI_STATUSES_IGNORE);
+		for (int i = 0; i < SEVERAL; i++)
+			check(!stays || is_not(buf[i], bytes));
+	}
+	for (int i = 0; i < SEVERAL; i++)
+		munmap(buf[i], bytes);
+}
+
+/* No page moves, whatever is used again. */
+static const char *nothing(void)
+{
+	for (size_t bytes = 32 << 10; bytes <= 4 << 20; bytes *= 2)
+		reuse(bytes, (int)((16 << 20) / bytes), true);
+	return NULL;
+}
+
+/* Pages move to and fro while plain and mapped memory are compared. */
+static const char *learns(void)
+{
+	reuse(64 << 10, 600, false);
+	reuse(512 << 10, 150, false);
 	return NULL;
 }
 
@@ -620,6 +662,7 @@ static const char *slices(void)
 static const struct {
 	const char *name;
 	const char *(*run)(void);	/* NULL, or why it was skipped */
+	bool other;			/* of other costs: it runs where it is named */
 } cases[] = {
 	{ "second_use", second_use }, { "shorter", shorter }, { "lengths_in_turn", lengths_in_turn },
 	{ "parts", parts }, { "gaps", gaps }, { "window", window },
@@ -628,14 +671,15 @@ static const struct {
 	{ "bound", bound }, { "userfault", userfault }, { "device", device },
 	{ "grown", grown }, { "emptied", emptied }, { "remapped", remapped },
 	{ "forked", forked }, { "bounds", bounds }, { "slices", slices },
+	{ "nothing", nothing, true }, { "learns", learns, true },
 };
 
-static bool is_wanted(const char *name, int argc, char **argv)
+static bool is_wanted(size_t i, int argc, char **argv)
 {
-	for (int i = 1; i < argc; i++)
-		if (!strcmp(argv[i], name))
+	for (int k = 1; k < argc; k++)
+		if (!strcmp(argv[k], cases[i].name))
 			return true;
-	return argc < 2;
+	return argc < 2 && !cases[i].other;
 }
 
 int main(int argc, char **argv)
@@ -648,7 +692,7 @@ int main(int argc, char **argv)
 		const char *why;
 		int before = wrong;
 
-		if (!is_wanted(cases[i].name, argc, argv))
+		if (!is_wanted(i, argc, argv))
 			continue;
 		now = cases[i].name;
 		usleep(20000);		/* files of the case before are looked for every 10 ms */

@@ -7,6 +7,24 @@
 	exit 77
 }
 
+# costs SCHEME: RAILGAUGE_COSTS by which each class has it, and moves cost nothing
+costs() {
+	{
+		echo "costs 1 $processor"
+		for size in 16K 32K 64K 128K 256K 512K 1M 2M 0; do
+			echo "cell map host all $size $1 plain=9 written=5 halves=5 move=0"
+		done
+		echo "costs-end 9"
+	} >"$work/costs"
+	export RAILGAUGE_COSTS="$work/costs"
+}
+
+# Costs of another processor are refused with this one's name.
+printf 'costs 1 none\ncosts-end 0\n' >"$work/none"
+RAILGAUGE_COSTS=$work/none launch 2 src/cli/railgauge exec -- tests/mpi/mapping
+processor=$(sed -n "s/.*of another processor, 'none', this is '\(.*\)' (acc.*/\1/p" "$err" | head -n 1)
+expect "the processor has a name" [ "$processor" ]
+
 right() {
 	[ "$rc" -eq 0 ] && grep -qx 'wrong: 0' "$out"
 }
@@ -25,8 +43,27 @@ counted() {
 		     END { exit !(all > 0 && sent == all && got == all) }' "$err"
 }
 
+costs written
 mapping --over single --soft ideal
 mapping --over stripe --soft ports=2 --rendezvous both
 mapping --over stripe --soft ports=2,rate=20GB/s,latency=1us --nodes 2
+costs halves
+mapping --over single --soft ideal
+
+# Where plain memory costs less no page moves, and none without the option.
+costs plain
+for option in --map-buffers --ledger; do
+	launch 2 src/cli/railgauge exec --over single --soft ideal --ledger $option -- tests/mpi/mapping nothing
+	expect "$option: nothing is mapped" right
+	expect "... the ledger: no buffer" eval '! grep "receive buffers mapped" "$err" | grep -qv "map-buffers): 0,"'
+done
+unset RAILGAUGE_COSTS
+launch 2 src/cli/railgauge exec --over single --soft ideal --ledger -- tests/mpi/mapping nothing
+expect "without the option nothing is mapped" right
+expect "... nor learned" eval '! grep -q "learned, .*: map " "$err"'
+launch 2 src/cli/railgauge exec --over single --soft ideal --ledger --map-buffers -- tests/mpi/mapping learns
+expect "while costs are compared all bytes come" right
+expect "... the ledger has them" grep -q \
+	"^  learned, rank 1: map [a-z]* all 512K [a-z]* plain=[1-9][0-9]* written=[0-9]* halves=[0-9]* move=[0-9]* (" "$err"
 expect "nothing in /dev/shm" shm_is_clean
 finish

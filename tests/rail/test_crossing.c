@@ -8,52 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "rail/message/scheme.h"
+#include "crossing_machines.h"
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
-
-/* Nanoseconds, and bytes per ns, of a copy while the other end copies as well. */
-struct machine {
-	const char *name;
-	double fixed, rate;		/* whole messages of which each is read */
-	double half_fixed, half_rate;	/* halves */
-	double turn_fixed, turn_rate;	/* whole messages, read and written in turn */
-	double ring_rate;		/* whole messages, into a ring or out of it */
-};
-
-/*
- * Two caches hold halves of two buffers, and whole ones not; a kernel's copy that is dear to begin;
- * a memory that two copies fill; cores that write to foreign memory slowly, or faster than they read, or
- * so fast that two copies through a ring are best.
- */
-static const struct machine machines[] = {
-	{ "2 MiB of L2", 700, 8, 800, 13, 900, 10, 16 },
-	{ "1 MiB of L2", 500, 9, 520, 9, 500, 9.5, 14 },
-	{ "kernel", 4000, 1, 4100, 0.95, 4100, 0.9, 3 },
-	{ "memcpy", 400, 2, 500, 2.1, 500, 2.1, 2 },
-	{ "rivals", 500, 9, 600, 5, 2000, 3, 9 },
-	{ "writers", 900, 6, 900, 8, 900, 9, 14 },
-	{ "stores", 900, 8, 1000, 8, 1000, 8, 20 },
-};
-
-enum { MACHINES = sizeof(machines) / sizeof(*machines) };
-
-static double copy_ns(const struct machine *m, enum rail_scheme scheme, uint64_t bytes)
-{
-	double b = (double)bytes;
-
-	switch (scheme) {
-	case SCHEME_HALVES:
-		return m->half_fixed + b / 2 / m->half_rate;
-	case SCHEME_TURNS:
-		return m->turn_fixed + b / m->turn_rate;
-	case SCHEME_RING:
-		return b / m->ring_rate;
-	default:
-		return m->fixed + b / m->rate;
-	}
-}
 
 /* ---- Two ends -------------------------------------------------------------------------------- */
 
@@ -392,6 +350,34 @@ static void each_size(unsigned messages, unsigned others)
 			launches_of(&machines[m], bytes, messages, others);
 }
 
+/* Without noise each machine has its own schemes, exactly. */
+static void exact_of(const struct machine *m, unsigned messages)
+{
+	char text[SCHEME_CLASSES] = "";
+	unsigned c = 0;
+
+	for (uint64_t bytes = 64 * KIB; bytes <= 4 * MIB; bytes *= 2) {
+		double ns[RAIL_SCHEMES];
+		struct world *w;
+
+		costs(m, bytes, messages, ns);
+		w = world_make(m, bytes, 1, 0);
+		launch(w, messages, 0, ns);
+		text[c++] = "rhts"[cell_of(w, 0, LOAD_CROSSING)->scheme];
+	}
+	if (strcmp(text, m->chosen))
+		fail_msg("%s, windows of %u: %s instead of %s", m->name, messages, text, m->chosen);
+}
+
+static void each_machine(void **state)
+{
+	(void)state;
+	for (int m = 0; m < MACHINES; m++) {
+		exact_of(&machines[m], 64);
+		exact_of(&machines[m], 1);
+	}
+}
+
 static void windows_of_64(void **state)
 {
 	(void)state;
@@ -584,6 +570,7 @@ static void obeyed_between(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_machine),
 		cmocka_unit_test(windows_of_64),
 		cmocka_unit_test(single_exchanges),
 		cmocka_unit_test(crossing_after_one_way),

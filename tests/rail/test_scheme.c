@@ -72,9 +72,11 @@ static double random_of(uint64_t *dice)
 struct noise {
 	double both, more;		/* either way; only more time; standard deviations */
 	double interrupt, off_core;	/* messages that meet one, as a part */
+	double rival;			/* another pair slows this one by so much, now and then */
 };
 
-static const struct noise silence, usual = { 0.06, 0.06, 0.03, 0.001 };
+static const struct noise silence, usual = { 0.06, 0.06, 0.03, 0.001, 0 };
+static const struct noise rivals = { 0.06, 0.06, 0.03, 0.001, 0.5 };
 
 struct world {
 	const struct machine *machine;
@@ -83,6 +85,8 @@ struct world {
 	uint64_t dice;
 	struct noise noise;
 	double drift;			/* of the processor's clock */
+	bool slowed;			/* by another pair */
+	int phase;			/* messages left of that, or of the opposite */
 };
 
 static struct world world_make(const struct machine *machine, uint64_t seed, struct noise noise)
@@ -100,6 +104,18 @@ static double deviation(uint64_t *dice)
 	return 1.732 * (random_of(dice) + random_of(dice) + random_of(dice) + random_of(dice) - 2);
 }
 
+/* Another pair's messages come and go in phases. */
+static double rival_slows(struct world *w)
+{
+	if (w->noise.rival <= 0)
+		return 1;
+	if (--w->phase < 0) {
+		w->slowed = !w->slowed;
+		w->phase = 10 + (int)(400 * random_of(&w->dice));
+	}
+	return w->slowed ? 1 + w->noise.rival : 1;
+}
+
 static double disturbed(struct world *w, double ns)
 {
 	const struct noise *n = &w->noise;
@@ -107,7 +123,7 @@ static double disturbed(struct world *w, double ns)
 
 	ns *= 1 + n->both * deviation(&w->dice) + n->more * (more < 0 ? -more : more);
 	w->drift += 0.03 * n->both * deviation(&w->dice) - 0.01 * (w->drift - 1);
-	ns *= w->drift;
+	ns *= w->drift * rival_slows(w);
 	if (chance < n->off_core)
 		return ns + 4e6 * random_of(&w->dice);
 	return chance < n->interrupt ? ns + 2e3 + 8e3 * random_of(&w->dice) : ns;
@@ -190,7 +206,7 @@ static void bad_samples(void **state)
 {
 	(void)state;
 	for (int m = 0; m < MACHINES; m++) {
-		struct world w = world_make(&machines[m], 2, (struct noise){ 0, 0, 0.03, 0.001 });
+		struct world w = world_make(&machines[m], 2, (struct noise){ 0, 0, 0.03, 0.001, 0 });
 
 		learn(&w);
 		expect_choices(&w);
@@ -199,7 +215,7 @@ static void bad_samples(void **state)
 
 /* ---- Launches with noise --------------------------------------------------- */
 
-enum { LAUNCHES = 1000, FIRST = 100, ENOUGH = 20000 };
+enum { LAUNCHES = 1000, SHARED_LAUNCHES = 100, FIRST = 100, ENOUGH = 20000 };
 
 static double best_cost(const struct machine *m, const struct rail_scheme_cell *cell, uint64_t bytes)
 {
@@ -214,9 +230,10 @@ static double best_cost(const struct machine *m, const struct rail_scheme_cell *
 /* A launch's messages of one kind: what the first ones cost and what is chosen, in best costs. */
 struct launch { double first, chosen; };
 
-static struct launch launch(const struct machine *m, uint64_t bytes, enum rail_load load, uint64_t seed)
+static struct launch launch(const struct machine *m, uint64_t bytes, enum rail_load load, uint64_t seed,
+			    struct noise noise)
 {
-	struct world w = world_make(m, seed, usual);
+	struct world w = world_make(m, seed, noise);
 	const struct rail_scheme_cell *cell = rail_scheme_cell(&w.schemes, bytes, load);
 	const double best = best_cost(m, cell, bytes);
 	double first = 0;
@@ -233,34 +250,49 @@ static struct launch launch(const struct machine *m, uint64_t bytes, enum rail_l
 	return (struct launch){ first / FIRST / best, cost(m, cell->scheme, bytes) / best };
 }
 
-/* The choice costs at most 3 % more than the best in 19 of 20 launches, all launches 1 % on average. */
-static void launches_of(const struct machine *m, uint64_t bytes, enum rail_load load)
+/*
+ * The choice costs at most 3 % more than the best in 19 of 20 launches, all launches 1 % on average; 6 % where
+ * another pair slows this one by a half in phases as long as a sample.
+ */
+static void launches_of(const struct machine *m, uint64_t bytes, enum rail_load load, struct noise noise)
 {
 	double first = 0, chosen = 0;
 	int good = 0;
 
 	for (int i = 0; i < LAUNCHES; i++) {
-		struct launch l = launch(m, bytes, load, (uint64_t)i);
+		struct launch l = launch(m, bytes, load, (uint64_t)i, noise);
 
 		first += l.first / LAUNCHES;
 		chosen += l.chosen / LAUNCHES;
 		good += l.chosen <= 1.03;
 	}
-	if (good < LAUNCHES * 19 / 20 || chosen > 1.01 || first > 1.1)
+	if (noise.rival > 0 ? chosen > 1.06 : good < LAUNCHES * 19 / 20 || chosen > 1.01 || first > 1.1)
 		fail_msg("%s, %llu KiB, load %d: %d of %d within 3 %%; on average %.3f of the best, "
 			 "the first %d messages %.3f", m->name, (unsigned long long)bytes >> 10, load,
 			 good, LAUNCHES, chosen, FIRST, first);
 }
 
-static void steady_and_cheap(void **state)
+static void each_launch(struct noise noise)
 {
 	static const uint64_t sizes[] = { 16 * KIB, 64 * KIB, 256 * KIB, MIB };
 
-	(void)state;
 	for (int m = 0; m < MACHINES; m++)
 		for (int load = 0; load <= LOAD_QUEUED; load++)
 			for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-				launches_of(&machines[m], sizes[i], (enum rail_load)load);
+				launches_of(&machines[m], sizes[i], (enum rail_load)load, noise);
+}
+
+static void steady_and_cheap(void **state)
+{
+	(void)state;
+	each_launch(usual);
+}
+
+/* Two pairs that measure at once slow each other. */
+static void steady_beside_another_pair(void **state)
+{
+	(void)state;
+	each_launch(rivals);
 }
 
 /* Without noise the first 100 messages of every class cost at most a tenth more than the best scheme. */
@@ -303,23 +335,57 @@ static void several_pairs(void **state)
 	expect_choices(&w);
 }
 
-/* Processes that take turns on a core: the other end's part waits for its turn, up to 4 ms. */
-static void shared_core(void **state)
+/*
+ * Processes that take turns on a core: the other end's part waits for its turn, up to 4 ms, and a copy of this end
+ * seldom does.
+ */
+static double turn_chance(enum rail_scheme scheme)
 {
-	struct world w = world_make(&machines[1], 9, silence);
-	struct rail_scheme_cell *cell = rail_scheme_cell(&w.schemes, 64 * KIB, LOAD_ALONE);
+	return scheme == SCHEME_READ ? 0.1 : scheme == SCHEME_TURNS ? 0.55 : 1;
+}
 
-	(void)state;
+static double shared_cost(const struct machine *m, enum rail_scheme scheme, uint64_t bytes)
+{
+	return cost(m, scheme, bytes) + 2e6 * turn_chance(scheme);
+}
+
+/* Has the launch the best scheme there, or one within 20 %?  Samples vary by a turn, which may be as long as a copy. */
+static bool shared_launch(const struct machine *m, uint64_t bytes, enum rail_load load, uint64_t seed)
+{
+	struct world w = world_make(m, seed, silence);
+	struct rail_scheme_cell *cell = rail_scheme_cell(&w.schemes, bytes, load);
+	double least = 1e300;
+	bool tried;
+
 	for (int i = 0; i < ENOUGH && !cell->settled; i++) {
 		enum rail_scheme scheme = rail_scheme_take(&w.schemes, cell, (uint64_t)w.now_ns);
 
-		w.now_ns += cost(w.machine, scheme, 64 * KIB);
-		if (scheme != SCHEME_READ || random_of(&w.dice) < 0.1)
+		w.now_ns += cost(m, scheme, bytes);
+		if (random_of(&w.dice) < turn_chance(scheme))
 			w.now_ns += 4e6 * random_of(&w.dice);
 		rail_scheme_done(&w.schemes, cell, cell->batch, (uint64_t)w.now_ns);
+		w.now_ns += 200;
 	}
-	assert_true(cell->settled);
-	assert_int_equal(cell->scheme, SCHEME_READ);
+	for (int s = 0; s < RAIL_SCHEMES; s++)
+		if (cell->possible >> s & 1 && shared_cost(m, (enum rail_scheme)s, bytes) < least)
+			least = shared_cost(m, (enum rail_scheme)s, bytes);
+	return shared_cost(m, rail_scheme_best(cell, &tried), bytes) <= 1.2 * least && tried;
+}
+
+static void shared_core(void **state)
+{
+	(void)state;
+	for (int m = 0; m < MACHINES; m++)
+		for (int load = 0; load <= LOAD_QUEUED; load++)
+			for (uint64_t bytes = 16 * KIB; bytes <= 4 * MIB; bytes *= 4) {
+				int good = 0;
+
+				for (int i = 0; i < SHARED_LAUNCHES; i++)
+					good += shared_launch(&machines[m], bytes, (enum rail_load)load, (uint64_t)i);
+				if (good < SHARED_LAUNCHES * 19 / 20)
+					fail_msg("%s, %llu KiB, load %d: %d of %d", machines[m].name,
+						 (unsigned long long)bytes >> 10, load, good, SHARED_LAUNCHES);
+			}
 }
 
 /* Memory that both ends map is read without the kernel; both ends copy only where both map the target. */
@@ -450,6 +516,7 @@ int main(void)
 		cmocka_unit_test(each_machine),
 		cmocka_unit_test(bad_samples),
 		cmocka_unit_test(steady_and_cheap),
+		cmocka_unit_test(steady_beside_another_pair),
 		cmocka_unit_test(learning_is_cheap),
 		cmocka_unit_test(several_pairs),
 		cmocka_unit_test(shared_core),

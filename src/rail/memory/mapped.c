@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "util/clock.h"
+#include "util/compiler.h"
 #include "util/err.h"
 #include "memwatch/memwatch.h"
 #include "rail/memory/mr.h"
@@ -17,7 +18,7 @@
 enum {
 	WAYS = 4,			/* entries of the table that may hold a buffer */
 	SETS = MAPPED_MAX / WAYS,
-	MAPPED_BYTES = 32 << 10,	/* smaller messages have few whole pages; not measured */
+	MAPPED_BYTES = 32 << 10,	/* smaller messages have few whole pages */
 	CHECKED_NS = 10000000,		/* time between checks for the process's devices */
 	DUE_MAX = 1024,			/* uses of a buffer before it is mapped, at most */
 	SERVED = 16,			/* uses of a mapped buffer that repay the move of its pages */
@@ -36,7 +37,9 @@ struct rail_mapped {
 	size_t bytes, max_bytes;	/* mapped */
 	uint64_t clock, checked_ns;
 	bool held;			/* a device may know pages: no page is moved */
+	uint64_t move_begun_ns;		/* of the last receive that moves pages */
 	struct rail_map_count count;
+	struct rail_map_choice choice;
 };
 
 int rail_mapped_open(struct rail_ctx *ctx)
@@ -56,6 +59,7 @@ int rail_mapped_open(struct rail_ctx *ctx)
 		return -ENOMEM;
 	ctx->mapped->max_bytes = (size_t)sysconf(_SC_PHYS_PAGES) / 4 *
 				 (size_t)sysconf(_SC_PAGESIZE);
+	rail_map_choice_init(&ctx->mapped->choice);
 	ctx->map_from = MAPPED_BYTES;
 	return 0;
 }
@@ -236,17 +240,38 @@ static void buffer_lengthen(struct rail_ctx *ctx, struct buffer *b, size_t bytes
 	buffer_recount(ctx, b, bytes, b->served < SERVED ? 2 * b->due - 1 : 2);
 }
 
-/* A use of an unmapped buffer.  True: the buffer is mapped from now on. */
-static bool map_in_turn(struct rail_ctx *ctx, struct buffer *b, size_t bytes, const void *frame)
+/*
+ * A receive of a class that is plain: the mapped buffer moves back.  One of a longer class stays, since it would move with
+ * each change of lengths.  After the measurement it is mapped again after twice as many uses, since peers of
+ * another place may have another choice.
+ */
+static void buffer_move_back(struct rail_ctx *ctx, struct buffer *b, size_t bytes, struct rail_map_cell *cell)
 {
+	const uint64_t begun_ns = rg_now_ns();
+
+	if (ctx->mapped->held || rail_scheme_class(b->mr.bytes) > rail_scheme_class(bytes) || is_in_use(ctx, &b->mr))
+		return;
+	buffer_recount(ctx, b, b->mr.bytes, rail_map_learns(cell) ? b->due : 2 * b->due);
+	rail_map_moved_back(cell, rg_now_ns() - begun_ns);
+}
+
+/* A use of an unmapped buffer.  True: the buffer is mapped from now on. */
+static bool map_in_turn(struct rail_ctx *ctx, struct buffer *b, size_t bytes, const void *frame,
+			const struct rail_map_cell *cell)
+{
+	const uint32_t due = rail_map_due(cell);
+
 	if (b->mr.bytes < bytes) {
 		buffer_recount(ctx, b, bytes, b->due);
 		return false;
 	}
 	/* This receive may be shorter than earlier ones, and the rest the program's. */
 	b->mr.bytes = bytes;
-	if (++b->uses < b->due || ctx->mapped->held || is_in_use(ctx, &b->mr))
+	b->uses += b->uses < UINT32_MAX;
+	if (rail_map_wanted(cell) == MAP_PLAIN || b->uses < b->due || b->uses < due || ctx->mapped->held ||
+	    is_in_use(ctx, &b->mr))
 		return false;
+	ctx->mapped->move_begun_ns = rg_now_ns();
 	if (buffer_map(ctx, b, frame))
 		return true;
 	ctx->mapped->count.refused++;
@@ -254,10 +279,30 @@ static bool map_in_turn(struct rail_ctx *ctx, struct buffer *b, size_t bytes, co
 	return false;
 }
 
-struct rail_mr *rail_mapped_get(struct rail_ctx *ctx, const struct rail_buf *buf, size_t bytes)
+/* A use of a mapped buffer.  True: it still is one, and long enough. */
+static bool use_mapped(struct rail_ctx *ctx, struct buffer *b, size_t bytes, struct rail_map_cell *cell)
 {
+	const bool mapped = is_mapped(b);
+
+	if (!b->mr.refs && !mapped)
+		buffer_put_off(ctx, b);
+	else if (!b->mr.refs && rail_map_wanted(cell) == MAP_PLAIN)
+		buffer_move_back(ctx, b, bytes, cell);
+	else if (!b->mr.refs && b->mr.bytes < bytes && !ctx->mapped->held)
+		buffer_lengthen(ctx, b, bytes);
+	if (!mapped || b->mr.bytes < bytes || !is_registered(b))
+		return false;
+	b->served++;
+	return true;
+}
+
+struct rail_mr *rail_mapped_get(struct rail_ctx *ctx, const struct rail_buf *buf, size_t bytes, unsigned place,
+				enum rail_map_use *use)
+{
+	struct rail_map_cell *cell = rail_map_cell(&ctx->mapped->choice, place, bytes);
 	struct buffer *b;
 
+	*use = MAP_USE_NONE;
 	if (!buf->frame)
 		return NULL;
 	look_for_devices(ctx->mapped);
@@ -265,19 +310,55 @@ struct rail_mr *rail_mapped_get(struct rail_ctx *ctx, const struct rail_buf *buf
 	if (!b)
 		return NULL;
 	b->mr.used = ++ctx->mapped->clock;
+	*use = ctx->mapped->held ? MAP_USE_NONE : MAP_USE_COULD;
 	if (is_registered(b)) {
-		bool mapped = is_mapped(b);
-
-		if (!b->mr.refs && !mapped)
-			buffer_put_off(ctx, b);
-		else if (!b->mr.refs && b->mr.bytes < bytes && !ctx->mapped->held)
-			buffer_lengthen(ctx, b, bytes);
-		if (!mapped || b->mr.bytes < bytes || !is_registered(b))
+		if (!use_mapped(ctx, b, bytes, cell))
 			return NULL;
-		b->served++;
-	} else if (!map_in_turn(ctx, b, bytes, buf->frame)) {
+		*use = MAP_USE_IS;
+	} else if (map_in_turn(ctx, b, bytes, buf->frame, cell)) {
+		*use = MAP_USE_MOVED;
+	} else {
 		return NULL;
 	}
 	b->mr.refs++;
 	return &b->mr;
+}
+
+/* ---- Choices ------------------------------------------------------------ */
+
+struct rail_map_choice *rail_mapped_choice(const struct rail_ctx *ctx)
+{
+	return &ctx->mapped->choice;
+}
+
+enum rail_map_scheme rail_mapped_scheme(const struct rail_ctx *ctx, size_t bytes, unsigned place)
+{
+	return rail_map_mapped(rail_map_cell(&ctx->mapped->choice, place, bytes));
+}
+
+bool rail_mapped_take(struct rail_ctx *ctx, size_t bytes, unsigned place, enum rail_map_use use,
+		      enum rail_map_scheme as, uint8_t *batch)
+{
+	struct rail_map_choice *choice = &ctx->mapped->choice;
+	struct rail_map_cell *cell = rail_map_cell(choice, place, bytes);
+
+	if (likely(!rail_map_learns(cell)))
+		return false;
+	if (use != MAP_USE_MOVED)
+		return rail_map_take(choice, cell, as, rg_now_ns(), batch);
+	rail_map_take_move(choice, cell, ctx->mapped->move_begun_ns, batch);
+	return true;
+}
+
+void rail_mapped_done(struct rail_ctx *ctx, size_t bytes, unsigned place, uint8_t batch)
+{
+	struct rail_map_choice *choice = &ctx->mapped->choice;
+
+	rail_map_done(choice, rail_map_cell(choice, place, bytes), batch, rg_now_ns());
+}
+
+void rail_mapped_forget(struct rail_ctx *ctx)
+{
+	if (ctx->mapped)
+		rail_map_forget(&ctx->mapped->choice);
 }

@@ -38,7 +38,7 @@ static void copy_get(const struct rail_ctx *ctx, const struct rail_cell_at *at, 
 	for (int w = 0; w < RG_COPY_WAYS; w++) {
 		snprintf(out->scheme[w].name, sizeof(out->scheme[0].name), "%s", names[w]);
 		out->scheme[w].cost_ns = settled ? rg_copy_cost(cell, (enum rg_copy_way)w) >> parts(at) : 0;
-		out->scheme[w].samples = settled && !cell->given ? RG_COPY_SAMPLES : 0;
+		out->scheme[w].samples = settled && !cell->given ? cell->samples[w] : 0;
 	}
 }
 

@@ -34,7 +34,7 @@ enum {
 	ALONE_SENT = 32,		/* so many alone; the next ones are offered before learning */
 	CROSSED_SENT = 128,		/* so many that cross; the next ones are offered before learning */
 	CROSSED_BATCH = 128,		/* messages of a sample of crossing ones, at least */
-	CROSSED_STREAM = 1024,		/* ... without the begin of a row */
+	CROSSED_STREAM = 1024,		/* so many without the begin of a row: samples begin and end anywhere */
 	ROW_LEAST = 8, ROW_LONG = 256,
 	BATCH_LONG = 128,		/* messages of a sample in a long row, perhaps an endless one */
 	LOOK_CHANGE = 8,		/* messages after a change of schemes, between looks */
@@ -361,9 +361,9 @@ static bool is_early(struct rail_eager_cell *cell)
 }
 
 /* Messages since the change of schemes, or of the sample: do they end where a row begins? */
-static bool is_edge(uint32_t messages, uint32_t least, uint32_t row)
+static bool is_edge(const struct rail_eager_cell *cell, uint32_t messages, uint32_t least)
 {
-	return messages >= least && (!row || messages >= least + CROSSED_STREAM);
+	return messages >= least && (!cell->unbroken || cell->unbroken == CROSSED_STREAM);
 }
 
 bool rail_eager_take_crossing(struct rail_eager_choice *choice, struct rail_eager_cell *cell, uint32_t row,
@@ -373,9 +373,10 @@ bool rail_eager_take_crossing(struct rail_eager_choice *choice, struct rail_eage
 		rail_eager_uncross(choice);
 	if (cell->settled || is_early(cell))
 		return cell->scheme == EAGER_SENT;
-	if (choice->crossing && is_edge(cell->crossed, CROSSED_BATCH, row))
+	cell->unbroken = (uint16_t)(!row ? 0 : cell->unbroken + (cell->unbroken < CROSSED_STREAM));
+	if (choice->crossing && is_edge(cell, cell->crossed, CROSSED_BATCH))
 		crossing_ended(choice, cell, now_ns);
-	if (!choice->crossing && !cell->settled && is_edge(cell->passed, plan[EAGER_CROSSING].change, row)) {
+	if (!choice->crossing && !cell->settled && is_edge(cell, cell->passed, plan[EAGER_CROSSING].change)) {
 		choice->crossing = cell;
 		cell->begun_ns = now_ns;
 		cell->crossed = 0;

@@ -84,6 +84,7 @@ struct rail_eager_cell {
 	/* Crossing: the sample under way, 0: none, and its messages so far. */
 	uint64_t begun_ns;
 	uint32_t crossed;
+	uint16_t unbroken;		/* messages since the last begin of a row, to a limit */
 };
 
 struct rail_eager_choice {

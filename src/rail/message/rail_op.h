@@ -57,8 +57,9 @@ struct op {
 	};
 	uint8_t stage, policy, rndv_flags, rndv_state, bound, lane, slot, generation;
 	uint8_t taken, remainder_rail, chunks_left, chunks_out;
-	bool mapped, edges;			/* mr is mapped.h's; EDGES are still to come */
-	bool in_parts;				/* the message moves, or moved, in several parts */
+	uint8_t map_use, map_batch;		/* receiver: mapped.h; RNDV_MAP_MEASURED in it */
+	bool edges : 1;				/* EDGES are still to come */
+	bool in_parts : 1;			/* the message moves, or moved, in several parts */
 	uint16_t head, tail;			/* bytes that go as EDGES (edges.h) */
 	int status;
 };

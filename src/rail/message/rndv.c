@@ -51,6 +51,7 @@
 #include "rail/message/rate_estimate.h"
 #include "rail/message/rndv.h"
 #include "rail/message/rndv_receive.h"
+#include "rail/memory/mapped.h"
 #include "rail/message/slices.h"
 #include "rail/message/stripe.h"
 #include "rail/message/table.h"
@@ -353,6 +354,7 @@ void rail_rndv_peer_failed(struct rail_peer *peer)
 	struct op *op;
 
 	rail_scheme_forget(&peer->ctx->schemes);
+	rail_mapped_forget(peer->ctx);
 	rail_eager_uncross(&peer->ctx->eager_choice);
 	if (peer->ctx->eager_sample.peer == peer)
 		rail_eager_forget(&peer->ctx->eager_choice);

@@ -14,8 +14,7 @@
  * By both: KEYS, RTS  -->  <--  CTS; the sender writes the first half of the chunks, with two
  * rails all chunks of the first, the receiver reads the others and answers FIN.  Where processors
  * copy, both ends then copy, with as few chunks as rails unless the message is large.  If the
- * receiver's buffer is mapped (mapped.h) and the message is not large, the CTS makes it a message by
- * write; see also edges.h.
+ * receiver's buffer is mapped (mapped.h), the CTS may make it a message by write; see also edges.h.
  * If each end has offered the other a message, each reads a whole one, unless it is large.  By turns:
  * receiver and sender move whole messages, one after the other.  Where the receiver answers ASK, the
  * message goes through the ring (slices.h).  Where the sender leaves the choice (RNDV_CHOICE), the receiver
@@ -66,7 +65,7 @@ struct rail_tx;
  * --chunk 64K shows how much slower 1 MiB is read in short calls.  Longer ones only hold up other messages.
  */
 #define RNDV_CALL_BYTES ((uint64_t)4 << 20)
-/* Up to here one end moves a message as fast as two, if both processors are busy or memory is mapped. */
+/* Up to here one end moves a message as fast as two, if both processors are busy. */
 #define RNDV_COPY_BYTES ((uint64_t)256 << 10)
 /* The least chunk for the sake of more queue pairs. */
 #define RAIL_CHUNK_BYTES_MIN ((uint64_t)16 << 10)
@@ -92,6 +91,7 @@ enum {
 	RNDV_ONE_END = 4,			/* both ends were offered, and one moves all */
 	RNDV_HAS_EDGES = 8,			/* the edges go as a record: edges.h */
 	RNDV_MEASURED = 16,			/* receiver: its end is told to scheme.h */
+	RNDV_MAP_MEASURED = 32,			/* ... to mapped.h */
 };
 
 /* op->rndv_state from this bit on: the scheme that an offer has told of messages that cross; receiver: the load. */

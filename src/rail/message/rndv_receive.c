@@ -176,7 +176,12 @@ void rndv_cts_sent(struct op *op)
 /* The bytes of a message are there: a sample, if it was measured. */
 static void choice_done(struct op *op)
 {
-	if (likely(!(op->rndv_state & RNDV_MEASURED)))
+	if (likely(!(op->rndv_state & (RNDV_MEASURED | RNDV_MAP_MEASURED))))
+		return;
+	if (op->rndv_state & RNDV_MAP_MEASURED)
+		rail_mapped_done(op->peer->ctx, op->bytes, op->peer->crossing.place, op->map_batch);
+	op->rndv_state &= (uint8_t)~RNDV_MAP_MEASURED;
+	if (!(op->rndv_state & RNDV_MEASURED))
 		return;
 	op->rndv_state &= (uint8_t)~RNDV_MEASURED;
 	rail_scheme_done(&op->peer->ctx->schemes, choice_cell_of(op),
@@ -234,18 +239,25 @@ static void move_by_one_end(struct op *op, bool reads)
 }
 
 /*
- * The buffer is mapped: the sender writes it, and sends unmapped edges as a record.  Of a larger message,
- * which one processor copies slower than two, the ends move halves as this end finds best: the sender
- * through the mapping, the receiver by the kernel.
+ * The buffer is mapped: the sender writes it, and sends unmapped edges as a record; or each end moves a half, the
+ * sender through the mapping, the receiver by the kernel.  The message comes between those of a cell of scheme.h.
  */
-static void take_mapped(struct op *op)
+static enum rail_map_scheme take_mapped(struct op *op)
 {
+	struct rail_ctx *ctx = op->peer->ctx;
+
+	if (unlikely(ctx->schemes.last))
+		rail_scheme_obey(&ctx->schemes, rg_now_ns());
+	if (op->rndv_flags & RNDV_BOTH &&
+	    rail_mapped_scheme(ctx, op->bytes, op->peer->crossing.place) == MAP_HALVES)
+		return MAP_HALVES;
 	if (op->rndv_flags & RNDV_BOTH)
 		move_by_one_end(op, false);
 	rail_edges_find(op, (uintptr_t)op->buf.addr);
 	op->edges = rail_edges_fit(op);
 	if (op->edges)
 		op->rndv_state |= RNDV_HAS_EDGES;
+	return MAP_WRITTEN;
 }
 
 /* The sender puts it into the ring, this end takes it out. */
@@ -381,17 +393,31 @@ static bool read_of_late(struct op *op, const struct rail_rts *rts)
 	return true;
 }
 
+/* The receive is of a buffer that peers map, or could map. */
+static void take_mappable(struct op *op, const struct rail_rts *rts)
+{
+	enum rail_map_scheme as = MAP_PLAIN;
+
+	if (unlikely(read_of_late(op, rts)))
+		as = MAP_SCHEMES;
+	else if (op->map_use != MAP_USE_COULD)
+		as = take_mapped(op);
+	else
+		take_both(op, rts);
+	if (rail_mapped_take(op->peer->ctx, op->bytes, op->peer->crossing.place, (enum rail_map_use)op->map_use, as,
+			     &op->map_batch))
+		op->rndv_state |= RNDV_MAP_MEASURED;
+}
+
 static void take_scheme(struct op *op, const struct rail_rts *rts)
 {
 	if (unlikely(rts->parts == RTS_SLICES)) {
 		take_ring(op);
 		return;
 	}
-	if (unlikely(read_of_late(op, rts)))
-		return;
-	if (op->mapped && op->bytes <= RNDV_COPY_BYTES)
-		take_mapped(op);
-	else
+	if (unlikely(op->map_use))
+		take_mappable(op, rts);
+	else if (likely(!read_of_late(op, rts)))
 		take_both(op, rts);
 }
 
@@ -445,13 +471,14 @@ void rndv_receive(struct op *op)
 static int register_landing(struct op *op, const struct rail_rts *rts)
 {
 	struct rail_ctx *ctx = op->peer->ctx;
+	enum rail_map_use use;
 	size_t bytes;
 	void *addr;
 
 	if (unlikely(op->bytes >= ctx->map_from) && !(rts->rndv_flags & RNDV_READ) && !op_has_more(op) &&
 	    op->buf.kind != RAIL_MEM_PARTS && rts->parts != RTS_SLICES) {
-		op->mr = rail_mapped_get(ctx, &op->buf, op->bytes);
-		op->mapped = op->mr;
+		op->mr = rail_mapped_get(ctx, &op->buf, op->bytes, op->peer->crossing.place, &use);
+		op->map_use = (uint8_t)use;
 		if (op->mr)
 			return 0;
 	}
@@ -499,7 +526,8 @@ int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_b
 	op->buf.bytes = op->bytes;
 	op->mr = NULL;
 	op->parts = NULL;
-	op->mapped = op->in_parts = false;
+	op->in_parts = false;
+	op->map_use = MAP_USE_NONE;
 	if (op->bytes) {
 		rc = landing_make(op, &entry->rts);
 		if (rc)

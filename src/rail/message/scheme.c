@@ -132,6 +132,10 @@ static void batch_cost(struct rail_scheme_cell *cell, const struct rail_race_pla
 		rail_race_glance(cell, ns);
 	else
 		rail_race_sample(cell, ns);
+	if (cell->resting) {
+		rail_race_rest(cell);
+		return;
+	}
 	/* Disturbances last, so the first samples are of visits of their own. */
 	if (glance ? cell->glances[s] == GLANCES : cell->samples[s] <= FIRST_VISITS ||
 						   cell->samples[s] % p->visit == 0)
@@ -261,10 +265,10 @@ static void batch_take(struct rail_scheme_cell *cell, const struct rail_race_pla
 {
 	const uint8_t pass = cell->fresh ? p->first_pass : p->pass;
 
-	if (cell->resting && !rail_race_may_visit(cell))
-		return;
-	if (cell->resting)
+	if (cell->resting && rail_race_may_visit(cell))
 		rail_race_visit(cell);
+	if (!rail_race_takes_samples(cell))
+		return;
 	if (cell->passed < pass) {
 		cell->passed++;
 	} else if (!cell->begun_ns) {
@@ -380,7 +384,7 @@ bool rail_scheme_take_crossing(struct rail_schemes *schemes, struct rail_scheme_
 	schemes->window = NULL;
 	if (cell->settled)
 		return false;
-	cell->messages[told] += pieces;
+	rail_race_count(cell, told, pieces);
 	cell->unbroken = (uint8_t)(cell->unbroken + (cell->unbroken < STREAM_FROM));
 	if (cell->resting && rail_race_may_visit(cell))
 		rail_race_visit(cell);
@@ -390,7 +394,7 @@ bool rail_scheme_take_crossing(struct rail_schemes *schemes, struct rail_scheme_
 		cell->counted = cell->counted_pieces = 0;
 		return false;
 	}
-	if (cell->resting || !crossing_batch(cell, first && !cell->under_way, now_ns))
+	if (!rail_race_takes_samples(cell) || !crossing_batch(cell, first && !cell->under_way, now_ns))
 		return false;
 	cell->taken++;
 	cell->taken_pieces += pieces;

@@ -23,9 +23,10 @@
  * Windows of unlike sizes, such as those of an exchange of faces, have no batch of one class.  All their
  * messages that cross have one scheme, raced as a cell of its own: its costs are those of a piece of 64 KiB.
  *
- * Steady.  A decision compares means of the samples around and below the median, since disturbances
- * only add time.  The race goes on until the best differs from the others beyond the spread of their
- * samples, and ends after SCHEME_SAMPLES of each.  Within 1 / SCHEME_MARGIN of the best what was
+ * Steady.  The best so far is that with the least mean of the samples around and below the median, since disturbances
+ * only add time.  A decision compares ratios of samples that are neighbours in time, since other processes disturb
+ * for longer than a sample.  The race goes on until the best differs from the others beyond the spread of their
+ * ratios, and ends after SCHEME_SAMPLES of each.  Within 1 / SCHEME_MARGIN of the best what was
  * assumed at first stays, so a tie, as on a virtual clock, changes nothing.  A decision is for good.
  *
  * Cheap.  A scheme far above the best drops out early.  The time that slower schemes have taken beyond
@@ -70,6 +71,7 @@ enum {
 
 struct rail_scheme_cell {
 	uint32_t sample_ns[RAIL_SCHEMES][SCHEME_SAMPLES];	/* per message, in order */
+	uint8_t sample_turn[RAIL_SCHEMES][SCHEME_SAMPLES];	/* samples of all schemes before it */
 	uint8_t samples[RAIL_SCHEMES];
 	uint32_t glance_ns[RAIL_SCHEMES];	/* per message, from first short batches; 0: none */
 	uint8_t glances[RAIL_SCHEMES];
@@ -87,6 +89,8 @@ struct rail_scheme_cell {
 	uint64_t took_ns;		/* the last message, 0: its cost is unknown or counted */
 	uint64_t alone_ns;		/* its cost, unless others follow at once; 0: unknown */
 	uint32_t messages[RAIL_SCHEMES];	/* per scheme, with a known cost; LOAD_MIXED: pieces */
+	uint32_t rested;		/* messages between visits, among those of rested_as */
+	uint8_t rested_as;
 	uint32_t visit_messages, visit_done;	/* of this visit; those that have ended */
 	uint64_t visit_ns;
 	uint64_t visit_extra_ns;	/* beyond the best scheme's cost */

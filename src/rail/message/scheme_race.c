@@ -1,4 +1,6 @@
 /* scheme_race.c - see scheme_race.h. */
+#include <limits.h>
+
 #include "rail/message/scheme_race.h"
 
 /* A scheme drops out early where its best sample is so much above the best scheme's cost, percent. */
@@ -61,16 +63,22 @@ static uint32_t best_sample(const struct rail_scheme_cell *cell, int scheme)
 void rail_race_sample(struct rail_scheme_cell *cell, uint64_t ns)
 {
 	uint32_t *sample = cell->sample_ns[cell->scheme];
-	unsigned at = cell->samples[cell->scheme];
+	uint8_t *turn = cell->sample_turn[cell->scheme];
+	unsigned at = cell->samples[cell->scheme], before = 0;
 
 	if (at == SCHEME_SAMPLES)
 		return;
+	for (int s = 0; s < RAIL_SCHEMES; s++)
+		before += cell->samples[s];
 	cell->samples[cell->scheme]++;
 	if (ns >= UINT32_MAX)
 		ns = UINT32_MAX - 1;
-	for (; at && sample[at - 1] > ns; at--)
+	for (; at && sample[at - 1] > ns; at--) {
 		sample[at] = sample[at - 1];
+		turn[at] = turn[at - 1];
+	}
 	sample[at] = (uint32_t)ns;
+	turn[at] = (uint8_t)before;
 }
 
 /* The best one counts, since disturbances only add time. */
@@ -107,6 +115,74 @@ int rail_race_best(const struct rail_scheme_cell *cell)
 	return best;
 }
 
+/* ---- Ratios -------------------------------------------------------------- */
+
+/* Of each sample of the scheme that has fewer, and the other's nearest one that is left; in order; 1 is UNIT. */
+enum { UNIT = 1 << 12, RATIO_MOST = 1 << 28 };
+
+struct ratios {
+	uint32_t ratio[SCHEME_SAMPLES];
+	unsigned count;
+};
+
+_Static_assert(RAIL_SCHEMES * SCHEME_SAMPLES <= UINT8_MAX + 1, "a byte holds a turn");
+_Static_assert(SCHEME_SAMPLES <= 64, "a word holds a bit for each sample");
+
+/* The sample next to a turn among those whose bits are left, which it leaves. */
+static unsigned sample_take(const struct rail_scheme_cell *cell, int scheme, unsigned turn, uint64_t *left)
+{
+	unsigned near = 0, least = UINT_MAX;
+
+	for (unsigned i = 0; i < cell->samples[scheme]; i++) {
+		const unsigned at = cell->sample_turn[scheme][i], away = at < turn ? turn - at : at - turn;
+
+		if (*left >> i & 1 && away < least) {
+			least = away;
+			near = i;
+		}
+	}
+	*left &= ~(UINT64_C(1) << near);
+	return near;
+}
+
+static void ratio_add(struct ratios *r, uint64_t part, uint64_t whole)
+{
+	const uint64_t ratio = (part + 1) * UNIT / (whole + 1);
+	unsigned at = r->count++;
+
+	for (; at && r->ratio[at - 1] > ratio; at--)
+		r->ratio[at] = r->ratio[at - 1];
+	r->ratio[at] = (uint32_t)(ratio < RATIO_MOST ? ratio : RATIO_MOST);
+}
+
+static struct ratios ratios_of(const struct rail_scheme_cell *cell, int scheme, int base)
+{
+	const bool fewer = cell->samples[scheme] <= cell->samples[base];
+	const int by = fewer ? scheme : base, to = fewer ? base : scheme;
+	uint64_t by_left = UINT64_MAX, to_left = UINT64_MAX;
+	struct ratios r = { .count = 0 };
+
+	for (unsigned n = 0; n < cell->samples[by]; n++) {
+		const unsigned i = sample_take(cell, by, 0, &by_left);
+		const uint32_t mine = cell->sample_ns[by][i];
+		const uint32_t other = cell->sample_ns[to][sample_take(cell, to, cell->sample_turn[by][i], &to_left)];
+
+		ratio_add(&r, fewer ? mine : other, fewer ? other : mine);
+	}
+	return r;
+}
+
+/* The mean of the middle half. */
+static uint32_t ratio_cost(const struct ratios *r)
+{
+	const unsigned first = r->count / 4, end = r->count - first;
+	uint64_t sum = 0;
+
+	for (unsigned i = first; i < end; i++)
+		sum += r->ratio[i];
+	return end > first ? (uint32_t)(sum / (end - first)) : UNIT;
+}
+
 /* ---- Debt ---------------------------------------------------------------- */
 
 /* A message's time beyond the best scheme's cost; of an outlier a part. */
@@ -117,11 +193,29 @@ static uint64_t extra_ns(uint64_t ns, uint64_t least)
 	return extra < EXTRA_MOST * least ? extra : EXTRA_MOST * least;
 }
 
+/*
+ * Messages between visits go by what is the best so far: they are the best scheme's, so that they are no debt when
+ * another one turns out to be it.
+ */
+void rail_race_count(struct rail_scheme_cell *cell, int scheme, uint32_t messages)
+{
+	const int best = rail_race_best(cell);
+
+	if (!cell->resting) {
+		cell->messages[scheme] += messages;
+		return;
+	}
+	cell->messages[cell->rested_as] -= cell->rested;
+	cell->rested += messages;
+	cell->messages[best] += cell->rested;
+	cell->rested_as = (uint8_t)best;
+}
+
 void rail_race_message(struct rail_scheme_cell *cell, uint64_t ns)
 {
 	const int best = rail_race_best(cell);
 
-	cell->messages[cell->scheme]++;
+	rail_race_count(cell, cell->scheme, 1);
 	cell->visit_messages++;
 	cell->visit_ns += ns;
 	if (best != cell->scheme)
@@ -160,49 +254,54 @@ bool rail_race_is_dear(const struct rail_scheme_cell *cell)
 
 static void settle(struct rail_scheme_cell *cell)
 {
-	const int best = rail_race_best(cell);
-	const uint64_t least = rail_race_cost(cell, best);
-	const bool stays = is_racing(cell, cell->assumed) &&
-			   rail_race_cost(cell, cell->assumed) <= least + least / SCHEME_MARGIN;
+	const int base = rail_race_best(cell);
+	uint32_t least = UINT32_MAX, costs[RAIL_SCHEMES] = { 0 };
 
-	cell->scheme = stays ? cell->assumed : (uint8_t)best;
+	for_each_racing(s, cell) {
+		const struct ratios r = ratios_of(cell, s, base);
+
+		costs[s] = ratio_cost(&r);
+		if (costs[s] < least) {
+			least = costs[s];
+			cell->scheme = (uint8_t)s;
+		}
+	}
+	if (is_racing(cell, cell->assumed) && costs[cell->assumed] <= least + least / SCHEME_MARGIN)
+		cell->scheme = cell->assumed;
 	cell->settled = true;
+}
+
+/*
+ * Do the costs differ by more than chance?  The mean of n ratios varies by less than their interquartile range over
+ * the root of n.  Four times that is above five standard deviations, since it is judged many times.
+ */
+static bool is_beyond_noise(const struct rail_scheme_cell *cell, int fast, int slow)
+{
+	const struct ratios r = ratios_of(cell, slow, fast);
+	const uint64_t cost = ratio_cost(&r), gap = cost > UNIT ? cost - UNIT : 0;
+	const uint64_t spread = r.count ? r.ratio[(r.count - 1) * 3 / 4] - r.ratio[(r.count - 1) / 4] : 0;
+
+	return gap * gap * r.count >= 16 * spread * spread;
 }
 
 static void drop_slow(struct rail_scheme_cell *cell, unsigned samples)
 {
-	uint64_t percent = samples >= DROP_SOME ? DROP_SOME_PERCENT : DROP_FEW_PERCENT;
-	uint32_t best = UINT32_MAX;
+	const uint64_t percent = samples >= DROP_SOME ? DROP_SOME_PERCENT : DROP_FEW_PERCENT;
+	int best = -1;
 
 	if (samples < DROP_FEW)
 		return;
 	for_each_racing(s, cell)
-		if (typical(cell, s) < best)
-			best = typical(cell, s);
+		if (best < 0 || typical(cell, s) < typical(cell, best))
+			best = s;
 	for_each_racing(s, cell)
-		if ((uint64_t)best_sample(cell, s) * 100 > best * percent)
+		if ((uint64_t)best_sample(cell, s) * 100 > typical(cell, best) * percent && is_beyond_noise(cell, best, s))
 			cell->racing &= (uint8_t)~(1u << s);
 }
 
 static bool is_alone(const struct rail_scheme_cell *cell)
 {
 	return !(cell->racing & (cell->racing - 1));
-}
-
-/*
- * Do the costs differ by more than chance?  The cost by n samples varies by less than their
- * interquartile range over the root of n.  Three times the sum of both ranges is above four standard
- * deviations of the difference, since it is judged many times.
- */
-static bool is_beyond_noise(const struct rail_scheme_cell *cell, int fast, int slow)
-{
-	const uint64_t gap = typical(cell, slow) - typical(cell, fast);
-	const uint64_t spread = quartile(cell, fast, 3) - quartile(cell, fast, 1) +
-				quartile(cell, slow, 3) - quartile(cell, slow, 1);
-	const unsigned n = cell->samples[fast] < cell->samples[slow] ? cell->samples[fast] :
-								       cell->samples[slow];
-
-	return gap >> 28 || spread >> 28 || gap * gap * n >= 9 * spread * spread;
 }
 
 static bool is_clear(const struct rail_scheme_cell *cell)
@@ -248,6 +347,22 @@ static int next_scheme(const struct rail_scheme_cell *cell)
 		if (seen(cell, s) < seen(cell, next))
 			next = s;
 	return next;
+}
+
+bool rail_race_takes_samples(const struct rail_scheme_cell *cell)
+{
+	return !cell->resting || cell->samples[cell->scheme] < MANY_SAMPLES;
+}
+
+void rail_race_rest(struct rail_scheme_cell *cell)
+{
+	const int best = rail_race_best(cell);
+
+	if (best == cell->scheme)
+		return;
+	cell->scheme = (uint8_t)best;
+	cell->passed = 0;
+	cell->visit_batch = ++cell->batch;
 }
 
 void rail_race_visit(struct rail_scheme_cell *cell)

@@ -1,6 +1,6 @@
 /*
  * scheme_race.h - the race of schemes in a cell of scheme.h: samples and costs, visits, debt, the decision.
- * Of scheme.c alone.
+ * Of scheme.c, and of map_choice.c, whose schemes are others.
  */
 #ifndef RAIL_SCHEME_RACE_H
 #define RAIL_SCHEME_RACE_H
@@ -24,11 +24,18 @@ bool rail_race_has_all(const struct rail_scheme_cell *cell);
 /* Add a sample of the present scheme; a short one. */
 void rail_race_sample(struct rail_scheme_cell *cell, uint64_t ns);
 void rail_race_glance(struct rail_scheme_cell *cell, uint64_t ns);
-/* A message of the present scheme has taken so long. */
+/* Messages of a scheme have been taken; one of the present scheme has taken so long. */
+void rail_race_count(struct rail_scheme_cell *cell, int scheme, uint32_t messages);
 void rail_race_message(struct rail_scheme_cell *cell, uint64_t ns);
 /* Is the debt small enough for a visit?  Has the present one cost too much? */
 bool rail_race_may_visit(const struct rail_scheme_cell *cell);
 bool rail_race_is_dear(const struct rail_scheme_cell *cell);
+/*
+ * Between visits, too, samples are taken, until the best so far has enough of them: what made it the best may have
+ * been chance.  Is one wanted?  It has been added: the best so far may be another one.
+ */
+bool rail_race_takes_samples(const struct rail_scheme_cell *cell);
+void rail_race_rest(struct rail_scheme_cell *cell);
 /* The next visit; the end of one, which is the decision when each scheme has one sample more. */
 void rail_race_visit(struct rail_scheme_cell *cell);
 void rail_race_visit_end(struct rail_scheme_cell *cell, const struct rail_race_plan *p);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "rail/rail.h"
+#include "rail/memory/map_learner.h"
 #include "rail/message/copy_learner.h"
 #include "rail/message/eager_learner.h"
 #include "rail/message/scheme_learner.h"
@@ -16,6 +17,7 @@ static const struct rail_learner *const learners[] = {
 	&rail_scheme_learner,
 	&rail_eager_learner,
 	&rail_copy_learner,
+	&rail_map_learner,
 };
 
 enum { LEARNERS = sizeof(learners) / sizeof(*learners) };
@@ -52,9 +54,11 @@ static int class_of(const struct rail_learner *l, uint64_t bytes)
 	return -1;
 }
 
-/* Has the process a peer there?  Cells of other places have learned nothing. */
-static bool is_used(const struct rail_ctx *ctx, int place)
+/* Has the process such choices, and a peer there?  Cells of other places have learned nothing. */
+static bool is_used(const struct rail_ctx *ctx, const struct rail_learner *l, int place)
 {
+	if (l->is_used && !l->is_used(ctx))
+		return false;
 	return ctx->places >> place & 1 || (place == RAIL_PLACE_HOST && !ctx->places);
 }
 
@@ -81,7 +85,7 @@ bool rail_learned(const struct rail_ctx *ctx, unsigned cell, struct rail_learned
 {
 	for (int l = 0; l < LEARNERS; l++)
 		for (int place = 0; place < RAIL_PLACES; place++) {
-			if (!is_used(ctx, place))
+			if (!is_used(ctx, learners[l], place))
 				continue;
 			if (cell < cells_of(learners[l])) {
 				cell_get(ctx, learners[l], place, cell, out);
@@ -115,6 +119,8 @@ static bool is_given(const struct rail_ctx *ctx, const struct rail_learner *l, c
 {
 	struct rail_learned now = { .schemes = 0 };
 
+	if (l->is_used && !l->is_used(ctx))
+		return false;
 	l->get(ctx, at, &now);
 	return now.why == RAIL_LEARNED_GIVEN;
 }

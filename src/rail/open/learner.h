@@ -24,6 +24,8 @@ struct rail_learner {
 	unsigned loads, schemes, classes;
 	uint64_t first_bytes;		/* of the first class; each next one has twice as many */
 	bool open;			/* the last class is of any more */
+	/* Has the process such choices?  NULL: each has. */
+	bool (*is_used)(const struct rail_ctx *ctx);
 	/* `why`, `chosen` and the schemes; the caller has set the rest. */
 	void (*get)(const struct rail_ctx *ctx, const struct rail_cell_at *at, struct rail_learned *out);
 	/* Take over a cell of a file, for good; costs by scheme.  False: the scheme is not possible there. */

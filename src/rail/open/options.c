@@ -172,8 +172,8 @@ static const struct opt options[] = {
 	  .arg = "HOW", .standard = "cache", .choices = registrations,
 	  .help = "how long buffers of rendezvous messages stay registered" },
 	{ .name = "map-buffers", .type = OPT_FLAG, .carry = OPT_JOB, AT(map_buffers),
-	  .help = "software HCA: peers map receive buffers of large messages from their second use "
-		  "on" },
+	  .help = "software HCA: peers map receive buffers of large messages that are used again, where "
+		  "that is measured to cost less" },
 	{ .name = "gid-index", .type = OPT_TEXT, .carry = OPT_JOB, AT(gid_index), .arg = "N",
 	  .standard = "auto", .check = rail_gid_lists_check,
 	  .help = "entry of the ports' GID tables to use, or PORT=N,PORT=N for each, ';HOST=LIST' for a "
