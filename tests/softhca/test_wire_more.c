@@ -1,6 +1,7 @@
 /*
- * test_wire_more.c - which sends of a stream tell the kernel that more follows (MSG_MORE): frames that others
- * follow at once, and never the last one.  The kernel holds a short segment back for 200 ms after such a send.
+ * test_wire_more.c - which sends of a stream tell the kernel that more follows (MSG_MORE): frames that
+ * others follow at once, and never the last one.  After such a send the kernel holds a short segment
+ * back for 200 ms.
  */
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -137,8 +138,8 @@ static unsigned sends(bool more[SENDS], size_t bytes[SENDS])
 }
 
 /*
- * A batch of so many bytes: the last send has no flag; those within the first `before` bytes have it, and
- * then nothing but bytes ends the delay.
+ * A batch of so many bytes: the last send has no flag; those within the first `before` bytes have it,
+ * and then nothing but bytes ends the delay.
  */
 static void assert_batch(size_t all, size_t before)
 {
