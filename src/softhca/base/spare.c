@@ -18,7 +18,7 @@ static unsigned holders, count;
 static int spare[SPARES];
 static uint64_t ino;			/* of all of them: the program may have closed one */
 
-/* The ends of a pipe that nobody uses: all have one inode, which no other file has. */
+/* The ends of an unused pipe: all have one inode, which no other file has. */
 static int fill(void)
 {
 	int end[2], high, rc = 0;

@@ -9,7 +9,7 @@
 /* For a fabric more: 0, or -errno with the line set. */
 int hca_spare_hold(void);
 void hca_spare_release(void);
-/* Free them for the caller until hca_spare_return, which takes back as many as there are. */
+/* Free them for the caller until hca_spare_return, which takes back all that it can. */
 void hca_spare_lend(void);
 void hca_spare_return(void);
 /* In a child of fork, which holds none. */
