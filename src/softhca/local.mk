@@ -6,7 +6,7 @@ libsofthca_core_la_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DRG_SYSCONFDIR='"$(sysconfdir)"' $(SODIUM_CFLAGS)
 libsofthca_core_la_SOURCES =
 libsofthca_core_la_SOURCES += src/softhca/base/base.h src/softhca/base/errors.c \
-	src/softhca/base/fd.c src/softhca/base/fd.h \
+	src/softhca/base/fd.c src/softhca/base/fd.h src/softhca/base/spare.c src/softhca/base/spare.h \
 	src/softhca/base/gid.c src/softhca/base/gid.h src/softhca/base/heap.c src/softhca/base/heap.h src/softhca/base/layout.h src/softhca/base/lock.c \
 	src/softhca/base/maps.c src/softhca/base/maps.h src/softhca/base/place.c \
 	src/softhca/base/place.h src/softhca/base/proc.c src/softhca/base/proc.h src/softhca/base/ranges.c \

@@ -11,11 +11,13 @@
 #include "softhca/link/wire/handshake.h"
 
 enum { CALLEE, CALLER };		/* the first byte of an input, modulo 2 */
+#define VERDICTS HCA_VERDICT_OTHER_ADDRESS
 
 const unsigned fuzz_rounds = 100000;
 
 static struct hca_credentials known;
-static unsigned char hello[HCA_HELLO_BYTES], reply[HCA_REPLY_BYTES], proof[HCA_PROOF_BYTES];
+static unsigned char hello[HCA_HELLO_BYTES], proof[HCA_PROOF_BYTES];
+static unsigned char reply[1 + VERDICTS][HCA_REPLY_BYTES];	/* by verdict */
 static const unsigned char drawn[HCA_RANDOM_BYTES] = "drawn by the callee";
 
 static void prepare(void)
@@ -32,18 +34,20 @@ static void prepare(void)
 		return;
 	hca_credentials_make(&known, "fuzz", secret);
 	hca_hello_write(hello, &h, &called, &known, of_caller);
-	hca_reply_write(reply, HCA_VERDICT_MINE, 0, hello, &known, drawn);
-	hca_proof_write(proof, hello, reply, &known);
+	for (unsigned i = HCA_VERDICT_MINE; i <= VERDICTS; i++)
+		hca_reply_write(reply[i], (enum hca_verdict)i, i == HCA_VERDICT_AT_PORT ? 18601 : 0, hello,
+				&known, drawn);
+	hca_proof_write(proof, hello, reply[HCA_VERDICT_MINE], &known);
 }
 
 size_t fuzz_seed(unsigned index, unsigned char *to, size_t most)
 {
 	prepare();
-	if (index > 1 || most < 1 + HCA_HELLO_BYTES + HCA_PROOF_BYTES)
+	if (index > VERDICTS || most < 1 + HCA_HELLO_BYTES + HCA_PROOF_BYTES)
 		return 0;
-	to[0] = (unsigned char)index;
-	if (index == CALLER) {
-		memcpy(to + 1, reply, HCA_REPLY_BYTES);
+	to[0] = index ? CALLER : CALLEE;
+	if (index) {
+		memcpy(to + 1, reply[index], HCA_REPLY_BYTES);
 		return 1 + HCA_REPLY_BYTES;
 	}
 	memcpy(to + 1, hello, HCA_HELLO_BYTES);
@@ -95,8 +99,10 @@ static void to_caller(const unsigned char *in, size_t bytes)
 	int rc = hca_reply_read(in, bytes, hello, &known, &verdict, &port);
 
 	check(rc != -EAGAIN || bytes < HCA_REPLY_BYTES);
+	if (rc == 0)
+		check(verdict >= HCA_VERDICT_MINE && verdict <= VERDICTS);
 	if (rc == 0 && verdict < HCA_VERDICT_OTHER_FABRIC)
-		check(memcmp(in, reply, sizeof(reply)) == 0);
+		check(memcmp(in, reply[verdict], HCA_REPLY_BYTES) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

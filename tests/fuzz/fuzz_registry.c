@@ -52,6 +52,8 @@ size_t fuzz_seed(unsigned index, unsigned char *to, size_t most)
 
 	prepare();
 	if (index == 1) {
+		if (most < sizeof(struct hca_registry_image))
+			return 0;
 		memset(to, 0, sizeof(struct hca_registry_image));
 		return sizeof(struct hca_registry_image);
 	}

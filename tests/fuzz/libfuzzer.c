@@ -8,7 +8,7 @@
 
 #include "fuzz.h"
 
-enum { LONGEST = 16384, ARGUMENTS = 64 };
+enum { LONGEST = 1 << 16, ARGUMENTS = 64 };	/* as driver.c */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);

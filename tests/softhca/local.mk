@@ -159,7 +159,7 @@ tests_fuzz_fuzz_handshake_SOURCES = tests/fuzz/fuzz_handshake.c tests/fuzz/drive
 tests_fuzz_fuzz_handshake_LDADD = libsofthca-core.la librg-util.la
 tests_fuzz_fuzz_wire_SOURCES = tests/fuzz/fuzz_wire.c tests/fuzz/driver.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_wire_LDADD = libsofthca-core.la librg-util.la
-FUZZ_CC = clang -g -O1 -std=gnu11 -D_GNU_SOURCE -I. $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
+FUZZ_CC = clang -g -O1 -fno-sanitize-recover=all -std=gnu11 -D_GNU_SOURCE -I. $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
 fuzz: config.h
 	@rm -rf fuzz.o && $(MKDIR_P) fuzz.o
 	@for f in $(filter %.c,$(libsofthca_core_la_SOURCES) $(librg_memwatch_la_SOURCES)) src/util/clock.c src/util/copy.c src/util/copy_choice.c src/util/text.c src/util/units.c; do \
@@ -206,8 +206,9 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_frame tests/softhca/test_stream tests/softhca/test_handshake tests/softhca/test_secret \
 	tests/softhca/test_meet tests/softhca/test_meet_hostile tests/softhca/test_meet_net \
 	tests/softhca/test_net tests/softhca/test_netif tests/softhca/test_wire \
-	tests/softhca/test_wire_requester tests/softhca/test_wire_bounds tests/softhca/test_wire_breaches
-SOFTHCA_UNITS += tests/softhca/test_wire_lives tests/softhca/test_wire_turns tests/softhca/test_netif_list tests/softhca/test_probe tests/softhca/test_kern
+	tests/softhca/test_wire_requester tests/softhca/test_wire_bounds tests/softhca/test_wire_breaches \
+	tests/softhca/test_wire_lives tests/softhca/test_wire_more tests/softhca/test_wire_turns
+SOFTHCA_UNITS += tests/softhca/test_netif_list tests/softhca/test_probe tests/softhca/test_kern
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
 endif
@@ -245,6 +246,10 @@ tests_softhca_test_wire_lives_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_wire_turns_SOURCES = tests/softhca/test_wire_turns.c $(WIRE_KIT)
 tests_softhca_test_wire_turns_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_wire_turns_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_wire_more_SOURCES = tests/softhca/test_wire_more.c $(WIRE_KIT)
+tests_softhca_test_wire_more_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_wire_more_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns -Wl,--wrap=send -Wl,--wrap=sendmsg \
+	-Wl,--wrap=setsockopt
 tests_softhca_test_net_SOURCES = tests/softhca/test_net.c tests/softhca/namespace.h tests/capture.c \
 	tests/capture.h
 tests_softhca_test_net_LDADD = $(SOFTHCA_TEST_LDADD)

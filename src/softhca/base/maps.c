@@ -10,6 +10,7 @@
 #include "softhca/base/base.h"
 #include "softhca/base/maps.h"
 #include "softhca/base/proc.h"
+#include "softhca/base/spare.h"
 
 /* PROCMAP_QUERY: Linux 6.11 answers for one address; older kernels print everything. */
 struct query {
@@ -31,6 +32,11 @@ int hca_maps_open(uint64_t addr, uint64_t bytes, struct hca_maps *m)
 	m->text = false;
 	m->used = m->next = 0;
 	m->fd = hca_proc_open("/proc/self/maps", O_RDONLY);
+	if (m->fd < 0 && errno == EMFILE) {
+		hca_spare_lend();
+		m->fd = hca_proc_open("/proc/self/maps", O_RDONLY);
+		hca_spare_return();
+	}
 	return m->fd < 0 ? -errno : 0;
 }
 

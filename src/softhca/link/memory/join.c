@@ -13,6 +13,7 @@
 #include "softhca/base/checked.h"
 #include "softhca/base/proc.h"
 #include "softhca/base/segment.h"
+#include "softhca/base/spare.h"
 #include "softhca/link/memory/descriptors.h"
 #include "softhca/link/memory/mr_table.h"
 #include "softhca/link/memory/numbers.h"
@@ -414,7 +415,10 @@ static int attach(struct hca_fabric *f, uint32_t node)
 		snprintf(host, sizeof(host), "%02x%02x%02x%02x", f->host[0], f->host[1], f->host[2],
 			 f->host[3]);
 	memory = hca_memory_fd();		/* decides the kind of all segments */
-	rc = memory < 0 ? memory : make_process_segment(f);
+	rc = memory < 0 ? memory : hca_spare_hold();
+	f->link_state->holds_spares = !rc;
+	if (!rc)
+		rc = make_process_segment(f);
 	if (!rc)
 		rc = hca_registry_open(f->name, host, &r);
 	if (rc == HCA_NO_PLACE)
@@ -510,6 +514,8 @@ static void detach(struct hca_fabric *f)
 		munmap(f->shm, sizeof(*f->shm));
 	if (f->link_state->shm_fd >= 0)
 		close(f->link_state->shm_fd);
+	if (f->link_state->holds_spares)
+		hca_spare_release();
 	pthread_mutex_destroy(&f->link_state->copy_service.lock);
 	free(f->link_state);
 	f->link_state = NULL;
@@ -527,6 +533,8 @@ void hca_forget_in_child(struct hca_fabric *f)
 	close(f->self_fd);
 	close(f->table_fd);
 	close(f->link_state->shm_fd);
+	hca_spare_in_child();
+	f->link_state->holds_spares = false;
 	if (f->link_state->service.fd >= 0)
 		close(f->link_state->service.fd);
 }

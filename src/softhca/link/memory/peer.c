@@ -19,6 +19,7 @@
 #include "softhca/base/proc.h"
 #include "softhca/pages/landing.h"
 #include "softhca/base/segment.h"
+#include "softhca/base/spare.h"
 #include "softhca/link/memory/ask.h"
 
 enum { PAUSE_NS = 50000 };	/* between checks of an access section */
@@ -173,6 +174,21 @@ static void say_why(const struct hca_peer *p, int near, int far)
 	hca_say("%s", why);
 }
 
+/* No descriptor is left, and none is kept to watch the peer: its start time is looked up instead. */
+static int map_by_spares(struct hca_peer *p, const struct hca_shm_slot *s)
+{
+	int rc;
+
+	unmap(p);
+	hca_spare_lend();
+	rc = map_near(p, s);
+	if (p->watch >= 0)
+		close(p->watch);
+	p->watch = -1;
+	hca_spare_return();
+	return rc;
+}
+
 static int map_segments(struct hca_peer *p, const struct hca_shm_slot *s)
 {
 	struct hca_fabric *f = p->fabric;
@@ -186,6 +202,8 @@ static int map_segments(struct hca_peer *p, const struct hca_shm_slot *s)
 	}
 	if (hca_is_near(&f->link_state->me, s->pid_ns))
 		near = map_near(p, s);
+	if (near == -EMFILE)
+		near = map_by_spares(p, s);
 	if (!near)
 		return 0;
 	unmap(p);

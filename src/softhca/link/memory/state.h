@@ -13,6 +13,7 @@ struct hca_link_state {
 	uint64_t nonce;			/* the fabric segment's */
 	struct hca_identity me;
 	struct hca_service service;
+	bool holds_spares;
 	char registry[256];		/* path of the member registry; empty: there is none */
 	int shm_fd;
 	unsigned table_guards;		/* enum hca_guards that this kernel has */

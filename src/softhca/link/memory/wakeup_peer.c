@@ -11,6 +11,7 @@
 
 #include "softhca/base/proc.h"
 #include "softhca/base/segment.h"
+#include "softhca/base/spare.h"
 #include "softhca/link/memory/peer.h"
 #include "softhca/link/memory/state.h"
 #include "softhca/object/wakeup.h"
@@ -127,6 +128,11 @@ static int wakeup_find(struct hca_peer *p, uint32_t index, uint64_t ino, int the
 		close(c->line[--c->count].fd);
 		c->next = 0;
 		fd = open_wakeup(p, index, their_fd, ino);
+	}
+	if (fd == -EMFILE) {
+		hca_spare_lend();
+		fd = open_wakeup(p, index, their_fd, ino);
+		hca_spare_return();
 	}
 	if (fd < 0)
 		return fd;

@@ -434,6 +434,9 @@ void hca_wire_serve(struct hca_wire_qp *w)
 	if (w->refused_one && !w->current && hca_stream_has_room(&w->stream, HCA_STREAM_COPIED)) {
 		w->refused_one = false;
 		w->qp->fabric->upcalls->resume(w->qp);
+		/* The request stays where its queue pair drains or its memory has gone. */
+		if (w->stream.held)
+			hca_wire_owe(w);
 	}
 	if (w->stream.in_total + w->stream.out_total != before)
 		w->idle = 0;

@@ -165,6 +165,11 @@ static void option_set(int fd, int level, int name, int value)
 		return;
 }
 
+void hca_socket_push(int fd)
+{
+	option_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+}
+
 /*
  * SO_RCVBUF would end the tuning of the kernel.  SO_RCVLOWAT makes room for its mark
  * (Linux 4.18), and the room stays when the mark goes.

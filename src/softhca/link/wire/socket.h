@@ -54,6 +54,8 @@ struct hca_socket_bounds {
 bool hca_socket_bound(int fd, uint64_t ns, struct hca_socket_bounds *b);
 /* Takes one more interval; returns the bound that follows from the last ones, 0: none. */
 uint64_t hca_rate_bound(struct hca_socket_bounds *b, uint64_t carried);
+/* Send what the kernel holds back since a send with MSG_MORE: TCP_NODELAY does, though it is set already. */
+void hca_socket_push(int fd);
 /*
  * Descriptors of hca_socket_* are this process's alone: a child of fork closes all of them, whatever
  * other threads of its parent were doing.

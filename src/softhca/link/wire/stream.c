@@ -170,6 +170,13 @@ static ssize_t send_some(struct hca_stream *s)
 	return sendmsg(s->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL | (s->more ? MSG_MORE : 0));
 }
 
+/* The kernel would send it 200 ms later. */
+static void send_held(struct hca_stream *s)
+{
+	hca_socket_push(s->fd);
+	s->held = false;
+}
+
 /* Long payloads leave: the time to ask the kernel for its rate. */
 static void bound(struct hca_stream *s, uint64_t now_ns)
 {
@@ -183,8 +190,11 @@ int hca_stream_flush(struct hca_stream *s)
 	const bool is_long = s->piece_left;
 
 	s->blocked = false;
-	if (!hca_stream_waits(s))
+	if (!hca_stream_waits(s)) {
+		if (unlikely(s->held && !s->more))
+			send_held(s);
 		return 0;
+	}
 	do {
 		ssize_t n = send_some(s);
 
@@ -200,6 +210,7 @@ int hca_stream_flush(struct hca_stream *s)
 		pass(s, (size_t)n);
 	} while (hca_stream_waits(s));
 	s->flushed_ns = rg_now_ns();
+	s->held = is_long && s->more;
 	if (is_long)
 		bound(s, s->flushed_ns);
 	return 0;

@@ -36,6 +36,7 @@ struct hca_stream {
 	int fd;				/* -1: none */
 	bool blocked;			/* the kernel takes no more: wait for EPOLLOUT */
 	bool more;			/* set by the caller: frames follow at once, and share the last segment */
+	bool held;			/* the kernel holds that segment back until they come */
 	bool ended;			/* the peer sends no more, perhaps: epoll has told */
 	bool drained;			/* the last read found less than there was room for */
 	bool empty;			/* the last read found nothing */
@@ -93,7 +94,10 @@ void hca_stream_put(struct hca_stream *s, const struct hca_frame *f, const struc
 /* Add a frame whose payload, f->bytes of the pieces, stays in place until it has left. */
 void hca_stream_put_in_place(struct hca_stream *s, const struct hca_frame *f,
 			     const struct iovec *piece, unsigned count);
-/* Send what waits: 0 when nothing waits any more, -EAGAIN, or another -errno. */
+/*
+ * Send what waits: 0 when nothing waits any more, -EAGAIN, or another -errno.  Where nothing waits and
+ * no frames follow any more, the segment that is held back leaves.
+ */
 int hca_stream_flush(struct hca_stream *s);
 
 /* ---- Input --------------------------------------------------------------- */
