@@ -1,15 +1,19 @@
 /*
- * test_netif_list.c - which interfaces can be ports: tables of interfaces, and those of a network
- * namespace of this test's own.
+ * test_netif_list.c - which interfaces can be ports: tables of interfaces, answers of a stand-in for the
+ * kernel, and interfaces of a network namespace of this test's own.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "cmocka_all.h"
 #include "namespace.h"
 #include "softhca/base/gid.h"
 #include "softhca/base/netif_list.h"
+#include "softhca/base/rtnetlink.h"
 #include "softhca/softhca.h"
 
 enum { UP = IFF_UP | IFF_RUNNING };
@@ -164,6 +168,96 @@ static void test_private(void **state)
 	assert_false(hca_gid_is_private_ipv4(&gid));
 }
 
+/* ---- Dumps that are interrupted ------------------------------------------ */
+
+struct seen {
+	int row[16];
+	unsigned count;
+};
+
+static int see(void *arg, struct nlmsghdr *h)
+{
+	const struct ifinfomsg *m = NLMSG_DATA(h);
+	struct seen *s = arg;
+
+	assert_true(s->count < sizeof(s->row) / sizeof(*s->row));
+	s->row[s->count++] = m->ifi_index;
+	return m->ifi_index == 99 ? 7 : 0;
+}
+
+/* A datagram of the kernel's: a row of an interface, or the end of the table. */
+static void answer(int kernel, uint16_t type, int index, uint16_t flags)
+{
+	struct {
+		struct nlmsghdr h;
+		struct ifinfomsg m;
+	} a = { .h = { .nlmsg_len = sizeof(a), .nlmsg_type = type, .nlmsg_flags = NLM_F_MULTI | flags },
+		.m = { .ifi_index = index } };
+
+	assert_int_equal(send(kernel, &a, sizeof(a), 0), sizeof(a));
+}
+
+static unsigned requests(int kernel)
+{
+	char request[256];
+	unsigned n = 0;
+
+	while (recv(kernel, request, sizeof(request), MSG_DONTWAIT) > 0)
+		n++;
+	return n;
+}
+
+/* The kernel's mark is on the rows after the change; it may be on the end alone. */
+static void test_interrupted(void **state)
+{
+	struct seen s = { .count = 0 };
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fd), 0);
+	answer(fd[1], RTM_NEWLINK, 1, 0);
+	answer(fd[1], RTM_NEWLINK, 3, NLM_F_DUMP_INTR);
+	answer(fd[1], NLMSG_DONE, 0, 0);
+	answer(fd[1], RTM_NEWLINK, 1, 0);
+	answer(fd[1], NLMSG_DONE, 0, NLM_F_DUMP_INTR);
+	answer(fd[1], RTM_NEWLINK, 1, 0);
+	answer(fd[1], RTM_NEWLINK, 2, 0);
+	answer(fd[1], NLMSG_DONE, 0, 0);
+	assert_int_equal(hca_rtnetlink_dump_from(fd[0], RTM_GETLINK, see, &s), 0);
+	assert_int_equal(requests(fd[1]), 3);
+	assert_int_equal(s.count, 2);
+	assert_int_equal(s.row[0], 1);
+	assert_int_equal(s.row[1], 2);
+	/* A visit that ends leaves nothing for the next request. */
+	answer(fd[1], RTM_NEWLINK, 99, 0);
+	answer(fd[1], RTM_NEWLINK, 4, 0);
+	answer(fd[1], NLMSG_DONE, 0, 0);
+	answer(fd[1], NLMSG_ERROR, 0, 0);
+	assert_int_equal(hca_rtnetlink_dump_from(fd[0], RTM_GETLINK, see, &s), 7);
+	assert_int_equal(s.count, 3);
+	assert_int_equal(hca_rtnetlink_dump_from(fd[0], RTM_GETLINK, see, &s), -EPROTO);
+	assert_int_equal(s.count, 3);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+/* A table that changes during each dump: an error, and no row. */
+static void test_never_whole(void **state)
+{
+	struct seen s = { .count = 0 };
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fd), 0);
+	for (int i = 0; i < 64; i++)
+		answer(fd[1], NLMSG_DONE, 0, NLM_F_DUMP_INTR);
+	assert_int_equal(hca_rtnetlink_dump_from(fd[0], RTM_GETLINK, see, &s), -EAGAIN);
+	assert_int_equal(requests(fd[1]), 64);
+	assert_int_equal(s.count, 0);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 /* ---- A namespace --------------------------------------------------------- */
 
 /* NULL: it is not in the list. */
@@ -253,6 +347,8 @@ int main(void)
 		cmocka_unit_test(test_masters),
 		cmocka_unit_test(test_odd_tables),
 		cmocka_unit_test(test_private),
+		cmocka_unit_test(test_interrupted),
+		cmocka_unit_test(test_never_whole),
 	};
 	const struct CMUnitTest interfaces[] = {
 		cmocka_unit_test(test_list),

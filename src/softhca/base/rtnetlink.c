@@ -1,6 +1,7 @@
 /* rtnetlink.c - see rtnetlink.h. */
 #include "softhca/base/rtnetlink.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -8,7 +9,10 @@
 #include "softhca/base/base.h"
 #include "softhca/base/gid.h"
 
-enum { ANSWER_MAX = 32768 };		/* the kernel's own limit for a dump's datagram */
+enum {
+	ANSWER_MAX = 32768,		/* the kernel's own limit for a dump's datagram */
+	TRIES_MAX = 64,			/* of a table that changes meanwhile */
+};
 
 static int ask(int fd, uint16_t request)
 {
@@ -21,30 +25,90 @@ static int ask(int fd, uint16_t request)
 	return send(fd, &q, sizeof(q), 0) == (ssize_t)sizeof(q) ? 0 : -errno;
 }
 
-static int read_answers(int fd, int (*visit)(void *arg, struct nlmsghdr *h), void *arg)
+/* Rows of a table, as the kernel sent them. */
+struct rows {
+	char *bytes;
+	size_t count;			/* bytes in use */
+	bool interrupted;
+};
+
+static int rows_add(struct rows *r, const struct nlmsghdr *h)
 {
-	alignas(struct nlmsghdr) char buf[ANSWER_MAX];
+	const size_t length = NLMSG_ALIGN(h->nlmsg_len);
+	char *bytes = realloc(r->bytes, r->count + length);
+
+	if (!bytes)
+		return -ENOMEM;
+	memcpy(bytes + r->count, h, h->nlmsg_len);
+	r->bytes = bytes;
+	r->count += length;
+	return 0;
+}
+
+/* One datagram: 1 if it ends the table, 0, or -errno. */
+static int rows_take(struct rows *r, const void *datagram, size_t left)
+{
+	const struct nlmsghdr *h = datagram;
 	int rc;
 
-	for (;;) {
-		ssize_t n = recv(fd, buf, sizeof(buf), 0);
-		struct nlmsghdr *h = (struct nlmsghdr *)(void *)buf;
-		size_t left = n > 0 ? (size_t)n : 0;
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EPIPE;
-		for (; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
-			if (h->nlmsg_type == NLMSG_DONE)
-				return 0;
-			if (h->nlmsg_type == NLMSG_ERROR)
-				return -EPROTO;
-			rc = visit(arg, h);
-			if (rc)
-				return rc;
-		}
+	for (; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+		r->interrupted |= (h->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
+		if (h->nlmsg_type == NLMSG_DONE)
+			return 1;
+		if (h->nlmsg_type == NLMSG_ERROR)
+			return -EPROTO;
+		rc = rows_add(r, h);
+		if (rc)
+			return rc;
 	}
+	return 0;
+}
+
+static int rows_read(int fd, struct rows *r)
+{
+	alignas(struct nlmsghdr) char buf[ANSWER_MAX];
+	int rc = 0;
+
+	r->count = 0;
+	r->interrupted = false;
+	while (!rc) {
+		ssize_t n = recv(fd, buf, sizeof(buf), 0);
+
+		if (n > 0)
+			rc = rows_take(r, buf, (size_t)n);
+		else if (!n || errno != EINTR)
+			rc = n ? -errno : -EPIPE;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static int rows_visit(const struct rows *r, int (*visit)(void *arg, struct nlmsghdr *h), void *arg)
+{
+	struct nlmsghdr *h = (struct nlmsghdr *)(void *)r->bytes;
+	size_t left = r->count;
+	int rc = 0;
+
+	for (; !rc && NLMSG_OK(h, left); h = NLMSG_NEXT(h, left))
+		rc = visit(arg, h);
+	return rc;
+}
+
+/* A change during a dump makes the kernel leave rows out, or send them twice: it says so. */
+int hca_rtnetlink_dump_from(int fd, uint16_t request, int (*visit)(void *arg, struct nlmsghdr *h),
+			    void *arg)
+{
+	struct rows rows = { .interrupted = true };
+	int tries = 0, rc = 0;
+
+	while (!rc && rows.interrupted && tries++ < TRIES_MAX) {
+		rc = ask(fd, request);
+		if (!rc)
+			rc = rows_read(fd, &rows);
+	}
+	if (!rc)
+		rc = rows.interrupted ? -EAGAIN : rows_visit(&rows, visit, arg);
+	free(rows.bytes);
+	return rc;
 }
 
 int hca_rtnetlink_dump(uint16_t request, int (*visit)(void *arg, struct nlmsghdr *h), void *arg)
@@ -54,9 +118,7 @@ int hca_rtnetlink_dump(uint16_t request, int (*visit)(void *arg, struct nlmsghdr
 
 	if (fd < 0)
 		return -errno;
-	rc = ask(fd, request);
-	if (!rc)
-		rc = read_answers(fd, visit, arg);
+	rc = hca_rtnetlink_dump_from(fd, request, visit, arg);
 	close(fd);
 	return rc;
 }

@@ -8,9 +8,14 @@
 
 /*
  * Visit the rows of a table, in the kernel's order, until a result is not 0.  request: RTM_GETADDR,
- * RTM_GETLINK.  That result, else 0 or -errno (silent).
+ * RTM_GETLINK.  That result, else 0 or -errno (silent).  The rows are of one moment: a table that changed
+ * meanwhile is asked for again, and -EAGAIN ends a table that changes each time.
  */
 int hca_rtnetlink_dump(uint16_t request, int (*visit)(void *arg, struct nlmsghdr *h), void *arg);
+
+/* The same through a socket that is open. */
+int hca_rtnetlink_dump_from(int fd, uint16_t request, int (*visit)(void *arg, struct nlmsghdr *h),
+			    void *arg);
 
 /*
  * Has the table of routes a way over this interface?  A socket that is bound to an interface takes any
