@@ -47,6 +47,7 @@ struct vrb_port {
 	int gid_index;			/* -1: the port has no usable GID */
 	uint8_t gid_type;		/* enum ibv_gid_type; both ends must use the same */
 	bool gid_link_local;		/* Ethernet: every GID is a link-local one */
+	bool one_network;		/* Ethernet: another port is in the IP network of its GID */
 	union ibv_gid gid;
 	/*
 	 * Ports with equal keys reach each other.  InfiniBand: the subnet prefix.
@@ -66,6 +67,9 @@ struct vrb_port {
 	/* Set by vrb_port_configure; 0 after a scan. */
 	uint8_t sl, tclass;
 };
+
+/* Linux answers for an address of one interface on the other, and may drop packets that come in there. */
+#define VRB_ONE_NETWORK_ADVICE "arp_ignore and rp_filter (two ports of a host are in one IP network)"
 
 struct vrb_ports {
 	int count;

@@ -55,7 +55,10 @@ early cqmem=20KiB 'nor of fewer: .* entries of 64 bytes are [0-9]* KiB of locked
 early mtu=512 'an MTU of 512 bytes is too small'
 reason link=ib,prefix=1/2 'is on another subnet'
 named="--rails soft0:1,soft0:2"
-reason reach=0/soft0:2-1/soft0:2 'connection lost over soft0:2'
+lost='connection lost over soft0:2 (transport retry counter exceeded'
+reason reach=0/soft0:2-1/soft0:2 "$lost; LID [24], GID ::ffff:10.1.0.[12]; there LID [24], GID ::ffff:10.1.0.[12]); check the link and the ports at both ends, or"
+reason reach=0/soft0:2-1/soft0:2,link=ib "$lost; LID [24], GID fe80::.*; there LID [24], GID fe80::"
+reason reach=0/soft0:2-1/soft0:2,link=eth,gids=same4.v2 "$lost; LID 0, .*10.64.0.[24]; there .*10.64.0.[24]); .*, arp_ignore and rp_filter"
 named=
 # Below MPI, too: the rank that alone has an error tells.
 on maxwr=160/129 2 ./pt2pt/rg_verbs_bw --sizes 4K --time-cap 20ms
@@ -151,6 +154,9 @@ drawn 2 pkeys=0001 || finish
 named="--rails soft0:1"
 run reach=0/soft0:1-1/soft0:1
 expect "reach: a line" grep -q \
-	'does not answer over soft0:1 (LID 1, GID ::ffff:10.0.0.1; there LID 3, .*partition' "$err"
-[ -z "${RG_LONG-}" ] || expect "and the end" refuses 'no answer over soft0:1 for a minute'
+	'does not answer over soft0:1 (LID 1, GID ::ffff:10.0.0.1; there LID 3, .*partition.* in filters, and that both' "$err"
+[ -z "${RG_LONG-}" ] || expect "and the end" refuses 'no answer over soft0:1 (LID 1, GID .*; there LID 3, GID .*) for a minute'
+limit=12
+run reach=0/soft0:1-1/soft0:1,link=eth,gids=same4.v2
+expect "reach, one network: a line" grep -q 'does not answer over soft0:1 (.*arp_ignore and rp_filter' "$err"
 finish

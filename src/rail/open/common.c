@@ -17,7 +17,7 @@
 #include "util/err.h"
 #include "verbs/vrb.h"
 
-#define LIST_MAGIC 0x3530737472706772ull	/* "rgprts05" */
+#define LIST_MAGIC 0x3630737472706772ull	/* "rgprts06" */
 
 /* The head of a list on the wire; `count` ports follow. */
 struct list_head {
@@ -82,6 +82,7 @@ static int port_describe(const struct rail_settings *set, const struct vrb_port 
 	out->rate = port->rate_bytes_per_s;
 	out->card = port->card;
 	out->lag = port->lag;
+	out->one_network = port->one_network;
 	out->lid = port->lid;
 	out->queue_pairs = port->queue_pairs;
 	out->requests = port->requests;

@@ -45,6 +45,7 @@ struct choice_port {
 	uint8_t link_layer, state;	/* IBV_LINK_LAYER_..., enum ibv_port_state */
 	uint8_t usable;			/* carries RC with immediates */
 	uint8_t lag;			/* several cables under one name */
+	uint8_t one_network;		/* vrb_port.one_network */
 	uint8_t failed;			/* since it was listed: enum ibv_event_type, its state is DOWN; or 0 */
 	struct vrb_tables tables;	/* Ethernet: in the order of preference */
 };
