@@ -91,6 +91,7 @@ static int rails_from_verbs(struct topo_report *r, const char *soft)
 		port_from_verbs(&ports.port[i], &rail->port);
 		rail->unusable = !ports.port[i].usable;
 		rail->queue_pairs = ports.port[i].queue_pairs;
+		rail->objects = ports.port[i].objects;
 		rail->requests = ports.port[i].requests;
 		rail->cq_entries = ports.port[i].cq_entries;
 		snprintf(rail->netdev, sizeof(rail->netdev), "%s", ports.port[i].netdev);
@@ -387,21 +388,34 @@ struct topo_need topo_need(const struct topo_report *r)
 	return n;
 }
 
-uint64_t topo_pairs(const struct topo_report *r, int rail, bool narrow)
+/* What all connections take of a rail's adapter, wherever the node stands; 0: a rail before it is on the adapter, too. */
+static uint64_t most_on(const struct topo_report *r, int rail, bool narrow,
+			uint64_t (*count)(const struct rail_plan_peer *peer, const struct rail_plan_node *node,
+					  uint32_t on, bool narrow))
 {
 	const struct rail_plan_peer peer = narrow ? narrow_of(r) : peer_of(r, r->job_ranks);
 	const uint32_t on = rails_on(r, rail);
 	uint64_t most = 0;
 
-	if (!on || !r->rail[rail].queue_pairs)
+	if (!on)
 		return 0;
 	for (uint64_t first = 0; first < places_of(r, peer.rails); first++) {
 		const struct rail_plan_node node = node_of(r, first);
-		const uint64_t pairs = rail_plan_pairs(&peer, &node, on, narrow);
+		const uint64_t taken = count(&peer, &node, on, narrow);
 
-		most = pairs > most ? pairs : most;
+		most = taken > most ? taken : most;
 	}
 	return most;
+}
+
+uint64_t topo_pairs(const struct topo_report *r, int rail, bool narrow)
+{
+	return r->rail[rail].queue_pairs ? most_on(r, rail, narrow, rail_plan_pairs) : 0;
+}
+
+uint64_t topo_objects(const struct topo_report *r, int rail, bool narrow)
+{
+	return r->rail[rail].objects ? most_on(r, rail, narrow, rail_plan_objects) : 0;
 }
 
 int topo_report_make(struct topo_report *r, const struct topo_request *q)

@@ -28,6 +28,7 @@ struct topo_rail {
 	struct topo_port port;		/* number 0: unknown */
 	bool unusable;			/* true: no RDMA immediates */
 	uint32_t queue_pairs;		/* of the adapter; 0: not known */
+	uint32_t objects;		/* of the adapter, by the control group; 0: no limit */
 	uint32_t requests, cq_entries;	/* of a queue pair, of a completion queue there; 0: not known */
 	int link_count;
 	struct topo_link link[TOPO_LINKS_MAX];	/* [0]: its slot */
@@ -80,5 +81,7 @@ struct topo_need topo_need(const struct topo_report *r);
  * peer; 0: its number is not known, or an earlier rail is on it.
  */
 uint64_t topo_pairs(const struct topo_report *r, int rail, bool narrow);
+/* The same of objects that its control group counts; 0 also where that has no limit. */
+uint64_t topo_objects(const struct topo_report *r, int rail, bool narrow);
 
 #endif

@@ -241,6 +241,7 @@ static void port_sysfs(struct vrb_port *port, const struct ibv_port_attr *attr)
 	const uint64_t rate = ends ? vrb_sysfs_rate(name, port->number) : 0;
 
 	device_pci(name, port->pci, sizeof(port->pci));
+	port->objects = vrb_cgroup_objects(name, "");
 	if (rate)
 		port->rate_bytes_per_s = rate;
 	if (port->link_layer != IBV_LINK_LAYER_ETHERNET)

@@ -85,6 +85,7 @@ static int port_describe(const struct rail_settings *set, const struct vrb_port 
 	out->one_network = port->one_network;
 	out->lid = port->lid;
 	out->queue_pairs = port->queue_pairs;
+	out->objects = port->objects;
 	out->requests = port->requests;
 	out->cq_entries = port->cq_entries;
 	out->link_layer = port->link_layer;

@@ -40,6 +40,7 @@ struct choice_port {
 	uint64_t rate;			/* bytes per second; 0: unknown */
 	uint64_t card;			/* sys_image_guid, equal for all functions of a card; 0: unknown */
 	uint32_t queue_pairs;		/* of its device; 0: not known */
+	uint32_t objects;		/* vrb_port.objects */
 	uint32_t requests, cq_entries;	/* of a queue pair, of a completion queue there */
 	uint16_t lid;
 	uint8_t link_layer, state;	/* IBV_LINK_LAYER_..., enum ibv_port_state */
