@@ -280,10 +280,11 @@ static int needs_print(const struct topo_report *r, FILE *out)
 		need_set(&g, row + 3, "a node, narrow", &need.narrow[kind], need.connections,
 			 r->rank_count * need.narrow_cq_bytes[kind]);
 	}
-	fprintf(out, "\nNeeds of %u ranks, %u a node, when all have met%s: at most, with one "
-		"queue pair a rail for large messages;\nring where the adapter promises the order of data, "
+	fprintf(out, "\nNeeds of %u ranks, %u a node, when all have met%s: at most, with %s "
+		"a rail for large messages;\nring where the adapter promises the order of data, "
 		"else SEND; small messages have up to %" PRIu64 " bytes\n", r->job_ranks, r->rank_count,
-		r->rank_count == 1 ? ", each also itself" : ", as in an Alltoall", need.eager);
+		r->rank_count == 1 ? ", each also itself" : ", as in an Alltoall",
+		need.qps == 1 ? "one queue pair" : "two queue pairs, of a LAG,", need.eager);
 	grid_print(&g, out);
 	fprintf(out, "Connections are made when a rank first sends to another. Narrow, one rail a peer and "
 		"smaller shares, is a job\nthat would take more queue pairs than an adapter has, or objects than its control group (rdma.max), or "

@@ -81,9 +81,9 @@ if drawn 2 "down"; then
 fi
 # Where nothing is under way over a rail, no request fails.
 if drawn 2 "stays down"; then
-	on down=0/soft0:2@500ms 2 ./pt2pt/rg_latency --over stripe --sizes 8 --iterations 1000000000 --time-cap 50s
-	row "down=0/soft0:2" rg_latency
-	expect "stays down: ends" refuses "rail soft0:2 of host0 is lost: its port stays DOWN; check the link and the ports"
+	on ports=3,down=0/soft0:3@500ms 2 ./pt2pt/rg_latency --over single:0 --sizes 8:1K --iterations 10000000 --time-cap 50s
+	row "stays down" rg_latency
+	expect "stays down: ends" refuses "rail soft0:3 of host0 is lost: its port stays DOWN; check the link and the ports"
 fi
 if drawn 2 "back"; then
 	events down=0/soft0:2@1200ms,up=0/soft0:2@2500ms

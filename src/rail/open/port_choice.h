@@ -196,6 +196,8 @@ uint32_t choice_lost_to(const struct choice *c, unsigned host, unsigned port, un
 
 /* Call `line` for each thing that is left out, and for each rail that is special. */
 void choice_tell(const struct choice *c, void (*line)(void *arg, const char *text), void *arg);
+/* Why this port is left out; "" if it is not. */
+void choice_left_text(const struct choice *c, unsigned h, unsigned p, char *why, size_t size);
 /* Sets c->why, where no rail is left. */
 void choice_why_none(struct choice *c);
 

@@ -174,6 +174,13 @@ static void why_text(const struct choice *c, unsigned h, unsigned p, char *why, 
 	}
 }
 
+void choice_left_text(const struct choice *c, unsigned h, unsigned p, char *why, size_t size)
+{
+	*why = 0;
+	if (c->left[h][p].why != CHOICE_USED)
+		why_text(c, h, p, why, size);
+}
+
 /* A line for the first port that is left out so, and how many more. */
 static void left_tell(const struct choice *c, enum choice_why why, line_fn *line, void *arg)
 {
