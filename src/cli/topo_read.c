@@ -14,6 +14,7 @@
 #include "cli/topo_read.h"
 #include "cli/topo_warn.h"
 #include "mpi/railmpi.h"
+#include "rail/programs.h"
 #include "util/err.h"
 #include "verbs/vrb.h"
 
@@ -59,19 +60,17 @@ static void port_from_verbs(const struct vrb_port *v, struct topo_port *p)
 }
 
 /* Number the rails as --rails all does. */
-static void rails_choose(struct topo_report *r, const struct vrb_ports *ports)
+static int rails_choose(struct topo_report *r, const struct vrb_ports *ports)
 {
-	int chosen[RAILMPI_RAILS_MAX];
-	int count = vrb_ports_choose(ports, RAILMPI_RAILS_MAX, chosen, NULL);
+	char (*why)[RAIL_WHY_BYTES] = calloc(ports->count ? (size_t)ports->count : 1, sizeof(*why));
+	int index[RAIL_MAX], count = why ? rail_ports_all(ports, index, why) : -ENOMEM;
 
-	for (int i = 0; i < count; i++) {
-		int before = 0;
-
-		for (int j = 0; j < count; j++)
-			before += vrb_port_order(&ports->port[chosen[j]],
-						 &ports->port[chosen[i]]) < 0;
-		r->rail[chosen[i]].port.rail = before;
-	}
+	for (int i = 0; i < count; i++)
+		r->rail[index[i]].port.rail = i;
+	for (int p = 0; p < ports->count && count >= 0; p++)
+		snprintf(r->rail[p].why, sizeof(r->rail[p].why), "%s", why[p]);
+	free(why);
+	return count < 0 ? count : 0;
 }
 
 static int rails_from_verbs(struct topo_report *r, const char *soft)
@@ -90,7 +89,9 @@ static int rails_from_verbs(struct topo_report *r, const char *soft)
 
 		port_from_verbs(&ports.port[i], &rail->port);
 		rail->unusable = !ports.port[i].usable;
+		rail->lag = ports.port[i].lag;
 		rail->queue_pairs = ports.port[i].queue_pairs;
+		rail->objects = ports.port[i].objects;
 		rail->requests = ports.port[i].requests;
 		rail->cq_entries = ports.port[i].cq_entries;
 		snprintf(rail->netdev, sizeof(rail->netdev), "%s", ports.port[i].netdev);
@@ -99,7 +100,7 @@ static int rails_from_verbs(struct topo_report *r, const char *soft)
 		topo_find(r->topo, device, &rail->spot);
 	}
 	if (!rc)
-		rails_choose(r, &ports);
+		rc = rails_choose(r, &ports);
 	if (!ports.count)
 		vrb_ports_why_none(&ports, "", r->none, sizeof(r->none));
 	vrb_ports_free(&ports);
@@ -297,9 +298,17 @@ static void errors_read(struct topo_report *r, const struct topo_request *q)
 		topo_errors_read(q->sysfs ? q->sysfs : "/sys", &r->rail[i]);
 }
 
+static bool has_lag(const struct topo_report *r)
+{
+	for (int i = 0; i < r->rail_count; i++)
+		if (r->rail[i].rail >= 0 && r->rail[i].lag)
+			return true;
+	return false;
+}
+
 static struct rail_plan_peer peer_of(const struct topo_report *r, unsigned ranks)
 {
-	struct rail_plan_peer peer = { .ranks = ranks, .qps = 1, .eager = rail_plan_eager(ranks, false),
+	struct rail_plan_peer peer = { .ranks = ranks, .qps = rail_plan_qps(RAIL_AUTO, has_lag(r)), .eager = rail_plan_eager(ranks, false),
 				       .bulk_depth = rail_plan_bulk_depth(ranks) };
 
 	for (int i = 0; i < r->rail_count; i++) {
@@ -316,7 +325,10 @@ static struct rail_plan_peer peer_of(const struct topo_report *r, unsigned ranks
 
 static struct rail_plan_peer narrow_of(const struct topo_report *r)
 {
-	return peer_of(r, r->job_ranks < RAIL_PLAN_MANY ? RAIL_PLAN_MANY : r->job_ranks);
+	struct rail_plan_peer peer = peer_of(r, r->job_ranks < RAIL_PLAN_MANY ? RAIL_PLAN_MANY : r->job_ranks);
+
+	peer.qps = rail_plan_qps(RAIL_AUTO, false);
+	return peer;
 }
 
 /* A node of the job, with so many ranks before it. */
@@ -372,7 +384,7 @@ struct topo_need topo_need(const struct topo_report *r)
 {
 	struct rail_plan_peer peer = peer_of(r, r->job_ranks), narrow = narrow_of(r);
 	const struct rail_plan_node node = node_of(r, 0);
-	struct topo_need n = { .eager = peer.eager };
+	struct topo_need n = { .eager = peer.eager, .qps = peer.qps };
 
 	for (int kind = 0; kind < TOPO_EAGER_KINDS; kind++) {
 		peer.polled = kind == TOPO_BY_RING;
@@ -387,21 +399,34 @@ struct topo_need topo_need(const struct topo_report *r)
 	return n;
 }
 
-uint64_t topo_pairs(const struct topo_report *r, int rail, bool narrow)
+/* What all connections take of a rail's adapter, wherever the node is; 0: a rail before it is on the adapter, too. */
+static uint64_t most_on(const struct topo_report *r, int rail, bool narrow,
+			uint64_t (*count)(const struct rail_plan_peer *peer, const struct rail_plan_node *node,
+					  uint32_t on, bool narrow))
 {
 	const struct rail_plan_peer peer = narrow ? narrow_of(r) : peer_of(r, r->job_ranks);
 	const uint32_t on = rails_on(r, rail);
 	uint64_t most = 0;
 
-	if (!on || !r->rail[rail].queue_pairs)
+	if (!on)
 		return 0;
 	for (uint64_t first = 0; first < places_of(r, peer.rails); first++) {
 		const struct rail_plan_node node = node_of(r, first);
-		const uint64_t pairs = rail_plan_pairs(&peer, &node, on, narrow);
+		const uint64_t taken = count(&peer, &node, on, narrow);
 
-		most = pairs > most ? pairs : most;
+		most = taken > most ? taken : most;
 	}
 	return most;
+}
+
+uint64_t topo_pairs(const struct topo_report *r, int rail, bool narrow)
+{
+	return r->rail[rail].queue_pairs ? most_on(r, rail, narrow, rail_plan_pairs) : 0;
+}
+
+uint64_t topo_objects(const struct topo_report *r, int rail, bool narrow)
+{
+	return r->rail[rail].objects ? most_on(r, rail, narrow, rail_plan_objects) : 0;
 }
 
 int topo_report_make(struct topo_report *r, const struct topo_request *q)

@@ -27,7 +27,10 @@ struct topo_rail {
 	struct topo_spot spot;		/* the adapter's place */
 	struct topo_port port;		/* number 0: unknown */
 	bool unusable;			/* true: no RDMA immediates */
+	bool lag;			/* several cables under one name */
+	char why[200];			/* why an ACTIVE port is no rail; "": it is, or its place decides */
 	uint32_t queue_pairs;		/* of the adapter; 0: not known */
+	uint32_t objects;		/* of the adapter, by the control group; 0: no limit */
 	uint32_t requests, cq_entries;	/* of a queue pair, of a completion queue there; 0: not known */
 	int link_count;
 	struct topo_link link[TOPO_LINKS_MAX];	/* [0]: its slot */
@@ -50,6 +53,7 @@ enum { TOPO_BY_RING, TOPO_BY_SEND, TOPO_EAGER_KINDS };
 struct topo_need {
 	uint64_t peers, connections;	/* rail_plan_reached: of a rank, of a node */
 	uint64_t eager;			/* bytes */
+	uint32_t qps;			/* of a rail, for large messages; narrow: 1 */
 	struct rail_plan_need peer[TOPO_EAGER_KINDS];	/* at most */
 	struct rail_plan_need narrow[TOPO_EAGER_KINDS];	/* of one rail, rail_plan_narrow */
 	uint64_t cq_bytes[TOPO_EAGER_KINDS], narrow_cq_bytes[TOPO_EAGER_KINDS];	/* locked memory of a rank */
@@ -80,5 +84,7 @@ struct topo_need topo_need(const struct topo_report *r);
  * peer; 0: its number is not known, or an earlier rail is on it.
  */
 uint64_t topo_pairs(const struct topo_report *r, int rail, bool narrow);
+/* The same of objects that its control group counts; 0 also where that has no limit. */
+uint64_t topo_objects(const struct topo_report *r, int rail, bool narrow);
 
 #endif

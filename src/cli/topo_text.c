@@ -236,17 +236,23 @@ static void need_set(struct grid *g, int row, const char *of, const struct rail_
 		grid_set(g, row, 7, "%.1f GiB", (double)(count * peer->pinned_bytes) / (1 << 30));
 }
 
-/* The verdict on an adapter. */
-static void pairs_print(const struct topo_report *r, int rail, FILE *out)
+/* The verdict on an adapter: so many of a thing are taken, of those it has. */
+static void verdict_print(const struct topo_report *r, int rail, const char *things, uint32_t has, uint64_t all,
+			  uint64_t narrow, FILE *out)
 {
-	const uint64_t all = topo_pairs(r, rail, false), narrow = topo_pairs(r, rail, true);
-	const uint32_t has = r->rail[rail].queue_pairs;
-
 	if (all)
-		fprintf(out, "%.*s has %" PRIu32 " queue pairs; all take %" PRIu64 ", narrow %" PRIu64 ": %s\n",
-			(int)strcspn(r->rail[rail].name, ":"), r->rail[rail].name, has, all, narrow,
+		fprintf(out, "%.*s has %" PRIu32 " %s; all take %" PRIu64 ", narrow %" PRIu64 ": %s\n",
+			(int)strcspn(r->rail[rail].name, ":"), r->rail[rail].name, has, things, all, narrow,
 			all <= has ? "all rails" : narrow <= has ? "narrow" :
 			"narrow, and connections beyond fail");
+}
+
+static void verdicts_print(const struct topo_report *r, int rail, FILE *out)
+{
+	verdict_print(r, rail, "queue pairs", r->rail[rail].queue_pairs, topo_pairs(r, rail, false),
+		      topo_pairs(r, rail, true), out);
+	verdict_print(r, rail, "objects for this control group", r->rail[rail].objects, topo_objects(r, rail, false),
+		      topo_objects(r, rail, true), out);
 }
 
 static int needs_print(const struct topo_report *r, FILE *out)
@@ -274,16 +280,17 @@ static int needs_print(const struct topo_report *r, FILE *out)
 		need_set(&g, row + 3, "a node, narrow", &need.narrow[kind], need.connections,
 			 r->rank_count * need.narrow_cq_bytes[kind]);
 	}
-	fprintf(out, "\nNeeds of %u ranks, %u a node, when all have met%s: at most, with one "
-		"queue pair a rail for large messages;\nring where the adapter promises the order of data, "
+	fprintf(out, "\nNeeds of %u ranks, %u a node, when all have met%s: at most, with %s "
+		"a rail for large messages;\nring where the adapter promises the order of data, "
 		"else SEND; small messages have up to %" PRIu64 " bytes\n", r->job_ranks, r->rank_count,
-		r->rank_count == 1 ? ", each also itself" : ", as in an Alltoall", need.eager);
+		r->rank_count == 1 ? ", each also itself" : ", as in an Alltoall",
+		need.qps == 1 ? "one queue pair" : "two queue pairs, of a LAG,", need.eager);
 	grid_print(&g, out);
 	fprintf(out, "Connections are made when a rank first sends to another. Narrow, one rail a peer and "
-		"smaller shares, is a job\nthat would take more queue pairs than an adapter has, or pin more "
-		"than an eighth of a node's memory or, with\ncompletion queues, than a process may lock (ulimit -l)\n");
+		"smaller shares, is a job\nthat would take more queue pairs than an adapter has, or objects than its control group (rdma.max), or "
+		"pin more than an\neighth of a node's memory or, with completion queues, than a process may lock (ulimit -l)\n");
 	for (int i = 0; i < r->rail_count; i++)
-		pairs_print(r, i, out);
+		verdicts_print(r, i, out);
 	return 0;
 }
 

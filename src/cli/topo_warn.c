@@ -212,6 +212,8 @@ static int warn_port(struct topo_report *r, int at)
 	if (*p->state && strcmp(p->state, "ACTIVE"))
 		return warn(r, "port_down", "%s is %s: only ACTIVE ports are rails",
 			    rail->name, p->state);
+	if (rail->rail < 0 && *rail->why)
+		return warn(r, "left_out", "%s is left out: %s (--rails chooses others)", rail->name, rail->why);
 	if (rail->rail < 0 && rails_count(r) == RAILMPI_RAILS_MAX)
 		return warn(r, "left_out", "%s is left out: a process uses %d ports (--rails "
 			    "chooses others)", rail->name, RAILMPI_RAILS_MAX);

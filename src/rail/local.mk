@@ -6,7 +6,7 @@ railincludedir = $(includedir)/rail
 railinclude_HEADERS = src/rail/learned.h src/rail/ledger.h
 noinst_LTLIBRARIES += librail-core.la
 librail_core_la_SOURCES = \
-	src/verbs/vrb.h src/verbs/absent.c src/verbs/port.c src/verbs/look.c src/verbs/adapter.c src/verbs/qp.c \
+	src/verbs/vrb.h src/verbs/absent.c src/verbs/cgroup.c src/verbs/port.c src/verbs/look.c src/verbs/adapter.c src/verbs/qp.c \
 	src/verbs/cq.c src/verbs/event.c src/verbs/refused.c src/verbs/ud.c src/verbs/choose.c src/verbs/counters.c src/verbs/fork.c src/verbs/tables.c src/verbs/sysfs.c src/verbs/sysfs.h \
 	src/rail/peer/bound_rail.c src/rail/message/cancel.c src/rail/message/chunks.c src/rail/peer/connect.c \
 	src/rail/lane/cq.c src/rail/message/eager.c src/rail/message/edges.c src/rail/message/landing.c src/rail/lane/lane.c \

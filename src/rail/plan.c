@@ -215,6 +215,17 @@ uint64_t rail_plan_pairs(const struct rail_plan_peer *peer, const struct rail_pl
 	       (on & 1) * node->processes;
 }
 
+uint64_t rail_plan_objects(const struct rail_plan_peer *peer, const struct rail_plan_node *node, uint32_t on,
+			   bool narrow)
+{
+	const uint64_t inboxes = !narrow && rails_in(on) > 1 ? 2 : 1, handles = on & 1 ? rail_plan_reached(node) : 0;
+
+	/* The block of a peer is one region of memory, receives of an inbox by SEND another one. */
+	return rail_plan_pairs(peer, node, on, narrow) + (1 + inboxes) *
+	       rail_plan_connections(node, node->first, node->processes, peer->rails, on, narrow) +
+	       node->processes * (handles + RAIL_PLAN_OBJECTS);
+}
+
 uint64_t rail_plan_entries(const struct rail_plan_peer *peer, const struct rail_plan_node *node, int64_t rank,
 			   uint32_t on, bool narrow)
 {

@@ -16,6 +16,7 @@ enum {
 	RAIL_PLAN_FEW = 64,		/* to so many ranks, memory for speed between processes of a host */
 	RAIL_PLAN_EAGER_SQ = 128,	/* send requests of an eager lane */
 	RAIL_PLAN_GRANTS = 256,		/* bytes for the credit of all eager lanes of a peer */
+	RAIL_PLAN_OBJECTS = 16,		/* PD, CQs, SRQs, and memory that is not of one peer */
 };
 
 /* The receiving end of an eager lane: a ring of slots and one of bytes, or buffers for SENDs. */
@@ -92,6 +93,12 @@ uint64_t rail_plan_connections(const struct rail_plan_node *node, uint64_t from,
  */
 uint64_t rail_plan_pairs(const struct rail_plan_peer *peer, const struct rail_plan_node *node, uint32_t on,
 			 bool narrow);
+/*
+ * Objects of the adapter that a control group counts, in the kernel, of the same connections: queue pairs, the memory
+ * of lanes, an address handle for datagrams; and of each process RAIL_PLAN_OBJECTS.
+ */
+uint64_t rail_plan_objects(const struct rail_plan_peer *peer, const struct rail_plan_node *node, uint32_t on,
+			   bool narrow);
 /* CQ entries there for a rank's connections; -1: for those of the rank with most. */
 uint64_t rail_plan_entries(const struct rail_plan_peer *peer, const struct rail_plan_node *node, int64_t rank,
 			   uint32_t on, bool narrow);

@@ -39,6 +39,13 @@ const char *rail_place_name(const struct rail_peer *peer);
 bool rail_connects(const struct rail_ctx *ctx);
 /* Messages of this process that it has read because their senders were late (message/late.h). */
 uint64_t rail_reads_of_late(const struct rail_ctx *ctx);
+/*
+ * The rails that --rails all takes of a host's ports, without those of other hosts: index has them in their order,
+ * at most RAIL_MAX.  why[port], if not NULL: why an ACTIVE port is none; "" elsewhere.  Returns their number, or
+ * -errno after a line.
+ */
+enum { RAIL_WHY_BYTES = 200 };
+int rail_ports_all(const struct vrb_ports *ports, int index[RAIL_MAX], char (*why)[RAIL_WHY_BYTES]);
 /* The port itself (verbs/vrb.h), for users of verbs in addition to this library. */
 const struct vrb_port *rail_port(const struct rail_ctx *ctx, int rail);
 /* All ports that were found, those that are no rails, too. */

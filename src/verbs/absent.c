@@ -107,67 +107,6 @@ static void device_read(const char *root, const char *name, struct device *d)
 	uverbs_find(d);
 }
 
-/* ---- Control groups -------------------------------------------------------- */
-
-/* The device's line of rdma.max in this group, if it has a limit. */
-static bool group_limit(const char *dir, const char *group, const char *device, char *buf, size_t size)
-{
-	const size_t length = strlen(device);
-	char path[3 * PATH_MAX], line[128];
-	bool found = false;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s%s/rdma.max", dir, group);
-	f = fopen(path, "re");
-	while (f && !found && fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = 0;
-		found = !strncmp(line, device, length) && line[length] == ' ' &&
-			strcmp(line + length, " hca_handle=max hca_object=max");
-	}
-	if (f)
-		fclose(f);
-	if (found)
-		snprintf(buf, size, "%s of %s", line, *group ? group : "/");
-	return found;
-}
-
-/* Limits of a group hold for those in it. */
-static void groups_ask(const char *dir, char *group, const char *device, char *buf, size_t size)
-{
-	char *slash;
-
-	if (!strcmp(group, "/"))
-		*group = 0;
-	while (!group_limit(dir, group, device, buf, size) && (slash = strrchr(group, '/')))
-		*slash = 0;
-}
-
-const char *vrb_cgroup_limit(const char *device, const char *root, char *buf, size_t size)
-{
-	char path[PATH_MAX], line[PATH_MAX], *group;
-	FILE *f;
-
-	*buf = 0;
-	snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
-	f = fopen(path, "re");
-	while (f && !*buf && fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = 0;
-		group = strchr(line, ':');
-		if (!group)
-			continue;
-		if (!strncmp(group, "::", 2))
-			snprintf(path, sizeof(path), "%s/sys/fs/cgroup", root);
-		else if (!strncmp(group, ":rdma:", 6))
-			snprintf(path, sizeof(path), "%s/sys/fs/cgroup/rdma", root);
-		else
-			continue;
-		groups_ask(path, strchr(group + 1, ':') + 1, device, buf, size);
-	}
-	if (f)
-		fclose(f);
-	return buf;
-}
-
 /* ---- Reasons --------------------------------------------------------------- */
 
 static bool has_kernel_type(const struct device *d, char *text, size_t size)

@@ -241,6 +241,7 @@ static void port_sysfs(struct vrb_port *port, const struct ibv_port_attr *attr)
 	const uint64_t rate = ends ? vrb_sysfs_rate(name, port->number) : 0;
 
 	device_pci(name, port->pci, sizeof(port->pci));
+	port->objects = vrb_cgroup_objects(name, "");
 	if (rate)
 		port->rate_bytes_per_s = rate;
 	if (port->link_layer != IBV_LINK_LAYER_ETHERNET)
@@ -455,6 +456,28 @@ static int port_compare(const void *left, const void *right)
 	return rc ? rc : strverscmp(a->name, b->name);
 }
 
+/* Two ports with addresses in one IP network, of /24 where the network of an IPv4 address is not known. */
+static bool share_network(const struct vrb_port *a, const struct vrb_port *b)
+{
+	static const unsigned char unknown[VRB_GID_BYTES];
+	const bool ipv4 = gid_is_ipv4(&a->gid);
+	const bool by_gid = ipv4 && !memcmp(a->subnet, unknown, sizeof(unknown));
+
+	if (a->kind == VRB_SOFTHCA || a->link_layer != IBV_LINK_LAYER_ETHERNET || b->link_layer != IBV_LINK_LAYER_ETHERNET ||
+	    a->gid_index < 0 || b->gid_index < 0 || a->gid_link_local || b->gid_link_local ||
+	    ipv4 != gid_is_ipv4(&b->gid))
+		return false;
+	return by_gid ? !memcmp(a->gid.raw, b->gid.raw, VRB_GID_BYTES - 1) :
+			!memcmp(a->subnet, b->subnet, sizeof(a->subnet));
+}
+
+static void networks_compare(struct vrb_ports *ports)
+{
+	for (int i = 0; i < ports->count; i++)
+		for (int k = 0; k < ports->count; k++)
+			ports->port[i].one_network |= i != k && share_network(&ports->port[i], &ports->port[k]);
+}
+
 static int ports_scan(struct ibv_device **list, bool soft, struct vrb_ports *out)
 {
 	struct vrb_ports ports = { .list = list };
@@ -474,6 +497,7 @@ static int ports_scan(struct ibv_device **list, bool soft, struct vrb_ports *out
 	}
 	if (ports.count)
 		qsort(ports.port, (size_t)ports.count, sizeof(*ports.port), port_compare);
+	networks_compare(&ports);
 	*out = ports;
 	return 0;
 }

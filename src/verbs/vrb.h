@@ -47,6 +47,7 @@ struct vrb_port {
 	int gid_index;			/* -1: the port has no usable GID */
 	uint8_t gid_type;		/* enum ibv_gid_type; both ends must use the same */
 	bool gid_link_local;		/* Ethernet: every GID is a link-local one */
+	bool one_network;		/* Ethernet: another port is in the IP network of its GID */
 	union ibv_gid gid;
 	/*
 	 * Ports with equal keys reach each other.  InfiniBand: the subnet prefix.
@@ -62,10 +63,14 @@ struct vrb_port {
 	int host_tclass;		/* the host's traffic class; -1: none is set */
 	uint64_t card;			/* sys_image_guid: equal for the functions of a card; 0: unknown */
 	uint32_t queue_pairs;		/* of the device, all processes together; 0: not known */
+	uint32_t objects;		/* of the device, by the control group (rdma.max); 0: no limit */
 	uint32_t requests, cq_entries;	/* of a queue pair, of a completion queue; 0: not known */
 	/* Set by vrb_port_configure; 0 after a scan. */
 	uint8_t sl, tclass;
 };
+
+/* Linux answers for an address of one interface on the other, and may drop packets that come in there. */
+#define VRB_ONE_NETWORK_ADVICE "arp_ignore and rp_filter (two ports of a host are in one IP network)"
 
 struct vrb_ports {
 	int count;
@@ -101,6 +106,8 @@ const char *vrb_ports_why_none(const struct vrb_ports *ports, const char *root, 
  * hca_object=max of /job"; "" if there is none.  Returns buf.
  */
 const char *vrb_cgroup_limit(const char *device, const char *root, char *buf, size_t size);
+/* The objects of the device that all processes of its groups may have together: the least of hca_object; 0: no limit. */
+uint32_t vrb_cgroup_objects(const char *device, const char *root);
 
 /*
  * The default choice of rails: ports that are usable and ACTIVE, at most max, first ports of

@@ -21,6 +21,20 @@ if drawn 2 "changes"; then
 	done
 fi
 
+# Connections rely on what the port is called: the rail ends where that becomes another.
+moves() {
+	events "$1"
+	expect "$1: ends" refuses "rail soft0:2 of host0 is lost: its $2; check the link and the ports"
+	expect "$1: one line" [ "$(ours rg_bw)" -eq 1 ]
+}
+if drawn 2 "moves"; then
+	moves link=ib,event=newlid:0/soft0:2@1200ms 'LID has changed from 2 to 258 (LID_CHANGE)'
+	moves link=eth,gids=ll.v2:ip4.v2,event=newgid:0/soft0:2@1200ms \
+		'GID 1 has changed from ::ffff:10.1.0.1 to ::ffff:11.1.0.1 (GID_CHANGE)'
+	events link=eth,event=newlid:0/soft0:2@1200ms
+	expect "a LID on Ethernet: goes on" passes
+fi
+
 if drawn 2 "fatal"; then
 	events fatal=0/soft0:1@1200ms
 	expect "fatal: ends" refuses "all rails of soft0 on host0 are lost: the adapter has failed (DEVICE_FATAL)"
@@ -63,7 +77,13 @@ if drawn 2 "down"; then
 	for host in host0 host1; do
 		expect "down: a line from $host" lines 1 ": warning: soft0:2 of $host is DOWN (PORT_ERR)"
 	done
-	expect "down: ends with the reason" refuses "connection lost over soft0:2 (.*: the port here is DOWN)"
+	expect "down: ends with the reason" refuses "connection lost over soft0:2 (.*: the port here is DOWN; LID [0-9]*, GID .*; there LID [0-9]*, GID .*)"
+fi
+# Where nothing is under way over a rail, no request fails.
+if drawn 2 "stays down"; then
+	on ports=3,down=0/soft0:3@500ms 2 ./pt2pt/rg_latency --over single:0 --sizes 8:1K --iterations 10000000 --time-cap 50s
+	row "stays down" rg_latency
+	expect "stays down: ends" refuses "rail soft0:3 of host0 is lost: its port stays DOWN; check the link and the ports"
 fi
 if drawn 2 "back"; then
 	events down=0/soft0:2@1200ms,up=0/soft0:2@2500ms

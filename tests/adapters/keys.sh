@@ -55,8 +55,18 @@ early cqmem=20KiB 'nor of fewer: .* entries of 64 bytes are [0-9]* KiB of locked
 early mtu=512 'an MTU of 512 bytes is too small'
 reason link=ib,prefix=1/2 'is on another subnet'
 named="--rails soft0:1,soft0:2"
-reason reach=0/soft0:2-1/soft0:2 'connection lost over soft0:2'
+lost='connection lost over soft0:2 (transport retry counter exceeded'
+reason reach=0/soft0:2-1/soft0:2 "$lost; LID [24], GID ::ffff:10.1.0.[12]; there LID [24], GID ::ffff:10.1.0.[12]); check the link and the ports at both ends, or"
+reason reach=0/soft0:2-1/soft0:2,link=ib "$lost; LID [24], GID fe80::.*; there LID [24], GID fe80::"
+reason reach=0/soft0:2-1/soft0:2,link=eth,gids=same4.v2 "$lost; LID 0, .*10.64.0.[24]; there .*10.64.0.[24]); .*, arp_ignore and rp_filter"
 named=
+# A rail whose GIDs differ by pair is not tried before, either.
+if drawn 2 "lost, by pair"; then
+	on link=eth,gids=ip4.v1:alt4.v1/ip6.v1:gap:ip4.v1/alt4.v1:ip6.v1,reach=0/soft0:2-2/soft0:2 4 \
+		./collective/rg_alltoall --over stripe --sizes 64K --time-cap 20ms --iterations 20
+	row "lost, by pair" rg_alltoall
+	expect "lost, by pair" refuses 'lost over soft0:2 (.*; LID 0, GID ::ffff:10.129.0.[13]; there LID 0, GID ::ffff:10.129.0.[13])'
+fi
 # Below MPI, too: the rank that alone has an error tells.
 on maxwr=160/129 2 ./pt2pt/rg_verbs_bw --sizes 4K --time-cap 20ms
 expect "rg_verbs_bw: a limit of one host" refuses 'soft0:1 grants a queue pair 129 requests (accepted: 1 to 62) (host host1)$'
@@ -122,6 +132,24 @@ if [ -n "${RG_LONG-}" ]; then
 		'soft0 of host0 has 5 queue pairs; 1 rank there, each connected with 3 peers and itself, takes 9' 5
 	narrow 12 qps=25 'soft0 of host0 has 25 queue pairs; 1 rank there, each connected with 11 peers and itself, takes 49' 25
 fi
+# A control group counts other objects, too.
+CGROUP=$work/cgroup
+mkdir -p "$CGROUP/rdma"
+if grep -q '::\|:rdma:' /proc/self/cgroup && unshare -m mount --bind "$CGROUP" /sys/fs/cgroup 2>/dev/null; then
+	export CGROUP
+	group() {
+		echo "soft0 hca_handle=max hca_object=$1" | tee "$CGROUP/rdma.max" >"$CGROUP/rdma/rdma.max"
+	}
+	group 48
+	narrow 4 '' 'the control group of host0 has 48 objects of soft0 (rdma.max); 1 rank there, each connected with 3 peers and itself, takes 49, of which 17 are queue pairs' 37
+	group 36
+	on '' 4 ./collective/rg_alltoall --over stripe --sizes 8 --time-cap 20ms --iterations 20
+	expect "... fewer than narrow: a line from each host" \
+		[ "$(grep -c 'the control group of host[0-3] has 36 objects of soft0 (rdma.max); 1 rank there would take 37 ' "$err")" -eq 4 ]
+else
+	echo "no tree can be mounted over /sys/fs/cgroup"
+fi
+unset CGROUP
 # Each peer has one rail: rows of one rail and of another would be of the same.
 if drawn 2 "narrow, by rail"; then
 	on hcas=2,ports=1,qps=3 2 ./pt2pt/rg_bw --over single:0,single:1 --sizes 4K --time-cap 20ms
@@ -155,10 +183,13 @@ if drawn 2 "exact"; then
 fi
 drawn 2 pkeys=0001 || finish
 # Nothing answers: a line after 5 s, and the end after a minute, for which RG_LONG=1 waits.
-[ -n "${RG_LONG-}" ] || limit=12
+[ -n "${RG_LONG-}" ] || limit=20
 named="--rails soft0:1"
 run reach=0/soft0:1-1/soft0:1
 expect "reach: a line" grep -q \
-	'does not answer over soft0:1 (LID 1, GID ::ffff:10.0.0.1; there LID 3, .*partition' "$err"
-[ -z "${RG_LONG-}" ] || expect "and the end" refuses 'no answer over soft0:1 for a minute'
+	'does not answer over soft0:1 (LID 1, GID ::ffff:10.0.0.1; there LID 3, .*partition.* in filters, and that both' "$err"
+[ -z "${RG_LONG-}" ] || expect "and the end" refuses 'no answer over soft0:1 (LID 1, GID .*; there LID 3, GID .*) for a minute'
+limit=20
+run reach=0/soft0:1-1/soft0:1,link=eth,gids=same4.v2
+expect "reach, one network: a line" grep -q 'does not answer over soft0:1 (.*arp_ignore and rp_filter' "$err"
 finish

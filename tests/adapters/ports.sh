@@ -83,7 +83,12 @@ rails 3 link=ib,ports=3,reach=0/soft0:1-1/soft0:1+0/soft0:1-1/soft0:2 'soft0:1 .
 rails 1 link=ib,reach=0/soft0:2-1/soft0:1+0/soft0:2-1/soft0:2 \
 	'soft0:2 of host0 and another port are left out: nothing passes between soft0:2 (LID 2, GID fe80::'
 none link=ib,reach=0/soft0:1-1/soft0:1+0/soft0:1-1/soft0:2+0/soft0:2-1/soft0:1+0/soft0:2-1/soft0:2 \
-	'soft0:1 of host0: nothing passes between soft0:1 (LID 1, .*arp_ignore and rp_filter'
+	'soft0:1 of host0: nothing passes between soft0:1 (LID 1, .* UDP port 4791 in filters$'
+# Linux's answers for the addresses of one IP network may be in the way, where two ports are in it.
+none link=eth,gids=same4.v2,reach=0/soft0:1-1/soft0:1+0/soft0:1-1/soft0:2+0/soft0:2-1/soft0:1+0/soft0:2-1/soft0:2 \
+	'soft0:1 of host0: nothing passes between soft0:1 (LID 0, .*arp_ignore and rp_filter (two ports of a host'
+none link=eth,gids=ip4.v2,reach=0/soft0:1-1/soft0:1+0/soft0:1-1/soft0:2+0/soft0:2-1/soft0:1+0/soft0:2-1/soft0:2 \
+	'soft0:1 of host0: nothing passes between soft0:1 (LID 0, .* UDP port 4791 in filters$'
 rails 1 link=ib,rate=10GB/s+5GB/s,reach=0/soft0:1-1/soft0:1 'soft0:1 of host0 and another port are left out: nothing'
 # More ports than rails: each choice of them is tried, and none is taken untried.
 [ -z "${RG_LONG-}" ] || none link=eth,hcas=2,ports=5,loss=1 'soft0:1 of host0: nothing passes between soft0:1 (LID 0, GID ::ffff:10.0.0.1)'
@@ -176,6 +181,33 @@ if unshare -m mount --bind "$tree" /sys/class 2>/dev/null; then
 	expect "a LAG is named" grep -q '; soft1:1 is a LAG' "$out"
 	# A peer and itself: one for small messages, two of a LAG; one for datagrams.
 	rails 2 link=eth,hcas=2,ports=1,qps=5 'has 5 queue pairs; .* takes 7: each peer has one rail'
+	on link=eth,hcas=2,ports=1,qps=5 1 ./src/cli/railgauge topo --ranks 1 --job 2
+	expect "topo, a LAG" grep -q '^soft1 has 5 queue pairs; all take 7, narrow 3: narrow$' "$out"
+	# What is connected, and by which class, which is the host's.
+	mkdir "$work/spied"
+	cp "$place/libibverbs.so.1" "$work/spied/libsofthca.so.0"
+	cp tests/adapters/.libs/spy.so "$work/spied/libibverbs.so.1"
+	unspied=$place place=$work/spied
+	spied() {
+		on link=eth,hcas=2,ports=1 2 ./pt2pt/rg_bw --over stripe --sizes 64K --iterations 20 --time-cap 20ms "$@"
+		row "spied $*" rg_bw
+		expect "spied $*: passes" passes
+		connected=$(grep -c '^spy: RC to another' "$err")
+	}
+	spied --qps 1
+	one=$connected
+	spied
+	expect "a LAG: $connected queue pairs, not $one" [ "$connected" -eq $((one + 4)) ]
+	expect "no class of the host" [ "$connected" -gt 0 -a "$(grep -c '^spy: .* class [1-9]' "$err")" -eq 0 ]
+	mkdir -p "$tree/infiniband/soft0/tc/1" "$tree/infiniband/soft1/tc/1"
+	echo "Global tclass=106" | tee "$tree/infiniband/soft0/tc/1/traffic_class" >"$tree/infiniband/soft1/tc/1/traffic_class"
+	spied
+	expect "the host's class: of all connections" \
+		[ "$connected" -gt 0 -a "$(grep -c '^spy: RC to another, class 106$' "$err")" -eq "$connected" ]
+	expect "... and of datagrams" grep -q '^spy: UD, class 106$' "$err"
+	spied --tclass 32
+	expect "--tclass is the user's" [ "$connected" -gt 0 -a "$(grep -c '^spy: RC to another, class 32$' "$err")" -eq "$connected" ]
+	place=$unspied
 	options=
 	rails 2 card=one,link=ib,hcas=2,ports=1
 	expect "Socket Direct is named" grep -q \

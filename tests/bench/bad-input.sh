@@ -42,7 +42,7 @@ launch_beside 2 sh -c 'case ${OMPI_COMM_WORLD_RANK-$PMI_RANK} in 0) sleep 4 ;; e
 judge_refusal rg_bw 3 3 '--window 0: out of range' "rank 0 is late"
 
 # Rails that carry nothing, or no connection; and a list of devices with others' in it.
-for soft in "loss=1 peer 1 is lost: no connection over soft0:1 " \
+for soft in "loss=1 peer 1 is lost: no connection over soft0:1 (.*; LID 1, GID .*; there LID 3, GID .*)" \
 	"mtu=512 soft0:1: an MTU of 512 bytes is too small for connections (accepted: 1024" \
 	"mtu=256 soft0:1: an MTU of 256 bytes is too small for connections (accepted: 1024"; do
 	launch_beside 2 pt2pt/rg_latency --soft "ports=2,${soft%% *}" -m 8

@@ -1,7 +1,7 @@
 #!/bin/sh
 # probe.sh - what lies between the ports of two nodes, as a job finds it before it begins: all well, several
 # addresses, a router's other network; by datagrams, a filter in front of one rail's RoCE packets, cables that
-# are crossed, and filters in front of both.
+# are crossed, filters in front of both, and in one IP network.
 . "$srcdir/tests/run-lib.sh"
 limit=240
 
@@ -47,7 +47,7 @@ expect "... and a line" line "rxe1:1 of node0 and another port are left out: not
 rxe1:1 (LID 0, GID ::ffff:10.0.2.1) and rxe1:1 (LID 0, GID ::ffff:10.0.2.2) of node1: .* UDP port 4791"
 
 bw 'came 0 10.0.1.0/24 10.0.1.0/24; came 1 10.0.2.0/24 10.0.2.0/24'
-judge_refusal rg_bw 3 4 'nothing passes between rxe0:1 (LID 0' "filters in front of both"
+judge_refusal rg_bw 3 4 'nothing passes between rxe0:1 (LID 0.* 4791 in filters$' "filters in front of both"
 
 # Both rails are one IP network, and each node answers for the addresses of both, since not the questions are
 # crossed but the packets.
@@ -61,6 +61,8 @@ bw 'ip addr del 10.0.2.$((1 + node))/24 dev eth1; ip addr add 10.0.1.$((11 + nod
 	done'
 expect "crossed cables: two rails" well 2
 expect "... and a line" line 'rxe0:1 (LID 0, .*) of node0 meets rxe1:1 of node1, .*: are cables crossed'
+bw 'came 0 10.0.1.0/24 10.0.1.0/24; came 1 10.0.1.0/24 10.0.1.0/24'
+judge_refusal rg_bw 3 4 'nothing passes between rxe0:1 (LID 0.*, arp_ignore and rp_filter (two ports of a host' "one IP network, and filters"
 # shellcheck disable=SC2016
 on_nodes 'ip addr del 10.0.1.$((11 + node))/24 dev eth1; ip addr add 10.0.2.$((1 + node))/24 dev eth1
 	sysctl -qw net.ipv4.conf.all.arp_ignore=1

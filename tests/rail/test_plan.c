@@ -151,6 +151,22 @@ static void test_narrow_rails(void **state)
 	}
 }
 
+/* Objects of three ranks on nodes of their own, each of which reaches itself as well. */
+static void test_objects(void **state)
+{
+	const struct rail_plan_peer p = { .ranks = 3, .rails = 2, .qps = 1, .eager = 8192 };
+	const struct rail_plan_node node = { .ranks = 3, .processes = 1 }, four = { .ranks = 12, .processes = 4 };
+
+	(void)state;
+	/* Of 3 peers 4 queue pairs, a block, receives of 2 inboxes, an address handle; one queue pair for datagrams. */
+	assert_int_equal(rail_plan_objects(&p, &node, 3, false), 3 * (4 + 1 + 2 + 1) + 1 + RAIL_PLAN_OBJECTS);
+	/* The second rail has no datagrams. */
+	assert_int_equal(rail_plan_objects(&p, &node, 2, false), 3 * (2 + 1 + 1) + RAIL_PLAN_OBJECTS);
+	/* Ranks 0 and 2 have the first rail. */
+	assert_int_equal(rail_plan_objects(&p, &node, 1, true), 2 * (2 + 1 + 1) + 3 + 1 + RAIL_PLAN_OBJECTS);
+	assert_int_equal(rail_plan_objects(&p, &four, 3, false), 4 * (8 * (4 + 1 + 2 + 1) + 1 + RAIL_PLAN_OBJECTS));
+}
+
 /* ---- Completion queues ------------------------------------------------------- */
 
 static void test_queues(void **state)
@@ -396,6 +412,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_large), cmocka_unit_test(test_narrow_rails),
+		cmocka_unit_test(test_objects),
 		cmocka_unit_test(test_queues), cmocka_unit_test(test_count),
 		cmocka_unit_test(test_srqs), cmocka_unit_test(test_polled),
 		cmocka_unit_test(test_credit),

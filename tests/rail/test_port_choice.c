@@ -361,8 +361,20 @@ static void test_narrow(void **state)
 	host[1].port[1].queue_pairs = 31;
 	assert_true(is_narrow(3, why, sizeof(why)));
 	assert_string_equal(why, "");
-	/* Nothing else says it of memory. */
 	host[1].port[1].queue_pairs = 0;
+	/* A control group counts more than queue pairs, of 4 x 8 peers: 3 each, and 16 of each process. */
+	host[1].port[0].objects = 68 + 4 * (8 * 3 + 16);
+	assert_false(is_narrow(3, why, sizeof(why)));
+	host[1].port[0].objects--;
+	assert_true(is_narrow(3, why, sizeof(why)));
+	assert_string_equal(why, "the control group of node1 has 227 objects of mlx5_0 (rdma.max); 4 ranks there, each "
+			    "connected with 8 peers, take 228, of which 68 are queue pairs: each peer has one rail and "
+			    "smaller shares, which are 164");
+	host[1].port[0].objects = 163;
+	assert_true(is_narrow(3, why, sizeof(why)));
+	assert_string_equal(why, "");
+	host[1].port[0].objects = 0;
+	/* Nothing else says it of memory. */
 	host[2].pinned = 4 << 20;
 	assert_true(is_narrow(3, why, sizeof(why)));
 	assert_non_null(strstr(why, "a process of node2 may pin 4 MiB"));

@@ -533,6 +533,7 @@ static void test_gids(void **state)
 	end_close(&b);
 	assert_int_equal(written("gids=ip6.v2", 1, 0, 0, 0), IBV_WC_SUCCESS);
 	assert_int_equal(written("gids=gap:alt4.v1", 1, 0, 0, 1), IBV_WC_SUCCESS);
+	assert_int_equal(written("gids=gap:same4.v2", 1, 0, 0, 1), IBV_WC_SUCCESS);
 }
 
 /* ---- Events ------------------------------------------------------------------ */
@@ -575,6 +576,38 @@ static void test_events(void **state)
 	end_close(&e);
 }
 
+static uint16_t lid_now(const struct end *e, uint8_t port)
+{
+	struct ibv_port_attr attr;
+
+	assert_int_equal(ibv_query_port(e->c, port, &attr), 0);
+	return attr.lid;
+}
+
+/* An event after which the port has another LID, other GIDs. */
+static void test_moves(void **state)
+{
+	struct end e = end_open("link=ib+eth,event=lid:0/soft0:1@1ms+newlid:0/soft0:1@2ms+newgid:0/soft0:2@3ms", 0);
+	const uint16_t lid = lid_now(&e, 1);
+	struct ibv_ah_attr self = by_lid(&e, 1);
+	union ibv_gid gid[2], now;
+
+	for (uint8_t p = 1; p <= 2; p++)
+		assert_int_equal(ibv_query_gid(e.c, p, 0, &gid[p - 1]), 0);
+	assert_int_equal(qp_init(&e, IBV_QPT_RC, 1, 0), 0);
+	assert_int_equal(qp_rtr(&e, &self, e.qp->qp_num, 1), 0);
+	assert_int_equal(qp_rts(&e), 0);
+	event_is(&e, IBV_EVENT_LID_CHANGE, 1);
+	event_is(&e, IBV_EVENT_LID_CHANGE, 1);
+	assert_int_not_equal(lid_now(&e, 1), lid);
+	event_is(&e, IBV_EVENT_GID_CHANGE, 2);
+	assert_int_equal(ibv_query_gid(e.c, 1, 0, &now), 0);
+	assert_memory_equal(&now, &gid[0], sizeof(now));
+	assert_int_equal(ibv_query_gid(e.c, 2, 0, &now), 0);
+	assert_memory_not_equal(&now, &gid[1], sizeof(now));
+	end_close(&e);
+}
+
 /* A test that fails leaves its fabric behind. */
 static int new_fabric(void **state)
 {
@@ -607,6 +640,7 @@ int main(void)
 		TEST(test_pkeys),
 		TEST(test_gids),
 		TEST(test_events),
+		TEST(test_moves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

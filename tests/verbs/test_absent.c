@@ -133,6 +133,27 @@ static void test_groups(void **state)
 	says("fake0: the control group allows no more: rdma.max has fake0 hca_handle=2 hca_object=9 of /");
 }
 
+/* Objects, by all groups of the process; made-up paths, and this host's own. */
+static void test_objects(void **state)
+{
+	char limit[128];
+
+	(void)state;
+	assert_int_equal(vrb_cgroup_objects("fake0", root), 0);
+	put("/proc/self/cgroup", "0::/job/step\n");
+	put("/sys/fs/cgroup/job/step/rdma.max", "fake1 hca_handle=1 hca_object=2\nfake0 hca_handle=3 hca_object=max\n");
+	assert_int_equal(vrb_cgroup_objects("fake0", root), 0);
+	put("/sys/fs/cgroup/job/rdma.max", "fake0 hca_handle=max hca_object=900\n");
+	assert_int_equal(vrb_cgroup_objects("fake0", root), 900);
+	put("/sys/fs/cgroup/rdma.max", "fake0 hca_handle=max hca_object=1000\nfake1 hca_handle=max hca_object=1\n");
+	assert_int_equal(vrb_cgroup_objects("fake0", root), 900);
+	put("/sys/fs/cgroup/rdma.max", "fake0 hca_handle=max hca_object=800\n");
+	assert_int_equal(vrb_cgroup_objects("fake0", root), 800);
+	assert_int_equal(vrb_cgroup_objects("fake", root), 0);
+	assert_string_equal(vrb_cgroup_limit("fake0", root, limit, sizeof(limit)),
+			    "fake0 hca_handle=3 hca_object=max of /job/step");
+}
+
 /* Devices that libibverbs does not list, equal reasons once. */
 static void test_unlisted(void **state)
 {
@@ -201,6 +222,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unopened, begin, end),
 		cmocka_unit_test_setup_teardown(test_elsewhere, begin, end),
 		cmocka_unit_test_setup_teardown(test_groups, begin, end),
+		cmocka_unit_test_setup_teardown(test_objects, begin, end),
 		cmocka_unit_test_setup_teardown(test_unlisted, begin, end),
 		cmocka_unit_test_setup_teardown(test_line, begin, end),
 		cmocka_unit_test_setup_teardown(test_exhausted, begin, end),

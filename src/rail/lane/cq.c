@@ -17,6 +17,8 @@
 #include "rail/open/events.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/peer/peer.h"
+#include "rail/peer/reach.h"
+#include "rail/open/peer_gids.h"
 #include "rail/plan.h"
 #include "rail/lane/pool.h"
 #include "rail/lane/staging.h"
@@ -48,6 +50,8 @@ static void completion_failed(struct rail_lane *lane, const struct ibv_wc *wc)
 	bool receive = wr_kind(wc->wr_id) == WR_LANDING || wr_kind(wc->wr_id) == WR_RECEIVE;
 
 	const char *why = "";
+	char ends[REACH_ENDS_BYTES];
+	struct vrb_port copy;
 	bool cut;
 	int known = 0;
 
@@ -66,9 +70,11 @@ static void completion_failed(struct rail_lane *lane, const struct ibv_wc *wc)
 	cut = !known || known == -ENETUNREACH;
 	if (known || wc->status == IBV_WC_RETRY_EXC_ERR)
 		rail_peer_fail(peer, known == -ECONNRESET ? -ESRCH : -ECONNRESET,
-			       "connection lost over %s (%s%s%s)%s", port->name,
+			       "connection lost over %s (%s%s%s; %s)%s%s", port->name,
 			       ibv_wc_status_str(wc->status), known ? ": " : "", why,
-			       cut ? "; " RAIL_ADVICE : "");
+			       rail_reach_ends(rail_port_towards(lane->ctx, lane->rail, peer->index, &copy),
+					       &peer->there[lane->k], ends),
+			       cut ? "; " : "", !cut ? "" : known ? RAIL_ADVICE : rail_link_advice(port));
 	else
 		rail_peer_fail(peer, -ECONNRESET, "%s: %s request: %s (vendor 0x%x)", port->name,
 			       receive ? "receive" : "send", ibv_wc_status_str(wc->status),

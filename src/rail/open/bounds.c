@@ -168,6 +168,27 @@ static bool pairs_are_few(const struct crowd *c, unsigned rail, char *why, size_
 	return true;
 }
 
+/* The control group of a host's processes is taken to be one. */
+static bool objects_are_few(const struct crowd *c, unsigned rail, char *why, size_t size)
+{
+	const struct choice_port *port = port_of(c, rail);
+	const uint32_t on = rails_on(c, rail);
+	const uint64_t all = rail_plan_objects(&c->peer, &c->node, on, false);
+	const uint64_t narrow = rail_plan_objects(&c->narrow, &c->node, on, true);
+	const unsigned processes = (unsigned)c->node.processes, others = (unsigned)(c->peers - c->itself);
+
+	if (!port->objects || !on || all <= port->objects)
+		return false;
+	if (why && !*why && narrow <= port->objects)
+		snprintf(why, size, "the control group of %s has %u objects of %.*s (rdma.max); %u rank%s there, each "
+			 "connected with %u peer%s%s, take%s %llu, of which %llu are queue pairs: " RAIL_NARROW " %llu",
+			 c->host->name, port->objects, (int)choice_device_length(port), port->name, processes,
+			 processes == 1 ? "" : "s", others, others == 1 ? "" : "s",
+			 c->itself ? " and itself" : "", processes == 1 ? "s" : "", (unsigned long long)all,
+			 (unsigned long long)rail_plan_pairs(&c->peer, &c->node, on, false), (unsigned long long)narrow);
+	return true;
+}
+
 /* The bytes of a process's completion queues; 0: they do not fit in the bound. */
 static uint64_t queues_bytes(const struct crowd *c, bool narrow, uint64_t bound)
 {
@@ -233,7 +254,7 @@ bool rail_hosts_narrow(const struct rail_hosts *h, char *why, size_t size)
 		const struct crowd c = crowd_of(h, i, ranks, before, lag);
 
 		for (unsigned r = 0; r < h->choice.rails; r++)
-			narrow |= pairs_are_few(&c, r, why, size);
+			narrow |= pairs_are_few(&c, r, why, size) | objects_are_few(&c, r, why, size);
 		narrow |= queues_are_short(&c, why, size);
 		narrow |= memory_is_short(&c, why, size);
 		before += h->host[i]->processes;

@@ -13,11 +13,12 @@
 #include "rail/open/peer_gids.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/open/wanted.h"
+#include "rail/programs.h"
 #include "rail/rail.h"
 #include "util/err.h"
 #include "verbs/vrb.h"
 
-#define LIST_MAGIC 0x3530737472706772ull	/* "rgprts05" */
+#define LIST_MAGIC 0x3630737472706772ull	/* "rgprts06" */
 
 /* The head of a list on the wire; `count` ports follow. */
 struct list_head {
@@ -82,8 +83,10 @@ static int port_describe(const struct rail_settings *set, const struct vrb_port 
 	out->rate = port->rate_bytes_per_s;
 	out->card = port->card;
 	out->lag = port->lag;
+	out->one_network = port->one_network;
 	out->lid = port->lid;
 	out->queue_pairs = port->queue_pairs;
+	out->objects = port->objects;
 	out->requests = port->requests;
 	out->cq_entries = port->cq_entries;
 	out->link_layer = port->link_layer;
@@ -144,6 +147,82 @@ static int host_describe(const struct rail_settings *set, struct vrb_ports *port
 	for (int p = 0; p < count && !rc; p++)
 		rc = port_describe(set, port[p], &host->port[p]);
 	return rc ? rc : wishes_check(set, ports, host);
+}
+
+/* A software HCA's ports, which are all of this host: select.c. */
+static int soft_ports_all(const struct vrb_ports *ports, int index[RAIL_MAX])
+{
+	int chosen[RAIL_MAX], count = vrb_ports_choose(ports, RAIL_MAX, chosen, NULL);
+
+	for (int i = 0; i < count; i++) {
+		int before = 0;
+
+		for (int k = 0; k < count; k++)
+			before += vrb_port_order(&ports->port[chosen[k]], &ports->port[chosen[i]]) < 0;
+		index[before] = chosen[i];
+	}
+	return count;
+}
+
+/* of[p]: the place of port p of the list among the caller's ports. */
+static int adapter_ports_all(const struct choice_host *host, const int *of, int index[RAIL_MAX],
+			     char (*why)[RAIL_WHY_BYTES])
+{
+	struct choice choice = { .hosts = 0 };
+	int rc = choice_make(&choice, &host, 1, NULL);
+
+	for (unsigned r = 0; r < choice.rails && !rc; r++)
+		index[r] = of[choice.end[0][r].port];
+	for (unsigned p = 0; p < host->count && why && choice.left; p++)
+		if (is_wanted(&host->port[p]))
+			choice_left_text(&choice, 0, p, why[of[p]], RAIL_WHY_BYTES);
+	rc = rc == -ENOMEM ? rc : rc ? 0 : (int)choice.rails;
+	choice_free(&choice);
+	return rc;
+}
+
+/* The ports without those of software HCAs, which programs below the softhca command see, too; of: their places. */
+static void adapters_keep(const struct vrb_ports *ports, struct vrb_ports *out, int *of)
+{
+	for (int p = 0; p < ports->count; p++)
+		if (ports->port[p].kind != VRB_SOFTHCA) {
+			of[out->count] = p;
+			out->port[out->count++] = ports->port[p];
+		}
+}
+
+static bool has_active(const struct vrb_ports *ports)
+{
+	for (int p = 0; p < ports->count; p++)
+		if (ports->port[p].usable && ports->port[p].state == IBV_PORT_ACTIVE)
+			return true;
+	return false;
+}
+
+int rail_ports_all(const struct vrb_ports *ports, int index[RAIL_MAX], char (*why)[RAIL_WHY_BYTES])
+{
+	const size_t count = ports->count ? (size_t)ports->count : 1;
+	struct vrb_ports adapters = { .port = calloc(count, sizeof(*adapters.port)) };
+	struct choice_host *host = calloc(1, sizeof(*host));
+	int *of = calloc(count, sizeof(*of)), rc = adapters.port && host && of ? 0 : -ENOMEM;
+	struct rail_settings set;
+
+	rail_settings_init(&set);
+	if (!rc)
+		adapters_keep(ports, &adapters, of);
+	for (int p = 0; p < ports->count && why; p++)
+		snprintf(why[p], RAIL_WHY_BYTES, "%s", ports->port[p].kind == VRB_SOFTHCA && has_active(&adapters) ?
+			 "adapters are in use" : "");
+	if (!rc && !has_active(&adapters)) {
+		rc = soft_ports_all(ports, index);
+	} else if (!rc) {
+		rc = host_describe(&set, &adapters, host);
+		rc = rc ? rc : adapter_ports_all(host, of, index, why);
+	}
+	free(adapters.port);
+	free(host);
+	free(of);
+	return rc;
 }
 
 int rail_hosts_list(const struct rail_settings *set, unsigned processes, unsigned ranks, void **list,

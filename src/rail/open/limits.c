@@ -52,6 +52,28 @@ static const char *connections_text(const struct rail_plan_node *node, uint64_t 
 	return buf;
 }
 
+static uint32_t objects_of(const struct rail_ctx *ctx, int adapter)
+{
+	for (int r = 0; r < ctx->rail_count; r++)
+		if (ctx->rail[r].adapter == adapter)
+			return ctx->rail[r].port->objects;
+	return 0;
+}
+
+static void objects_check(const struct rail_ctx *ctx, int adapter)
+{
+	const struct rail_plan_node node = config_node(&ctx->cfg, ctx->local < 0);
+	const struct rail_plan_peer peer = ctx_plan_peer(ctx);
+	const uint64_t all = rail_plan_objects(&peer, &node, ctx_rails_on(ctx, adapter), ctx->narrow);
+	const uint32_t has = objects_of(ctx, adapter);
+
+	if (has && all > has)
+		rg_warn("the control group of %s has %u objects of %s (rdma.max); %u rank%s there would take %llu when "
+			"all have met: connections beyond fail (fewer ranks a node, --rails, --qps)", ctx->host, has,
+			ibv_get_device_name(ctx->adapter[adapter].context->device), (unsigned)node.processes,
+			node.processes == 1 ? "" : "s", (unsigned long long)all);
+}
+
 static void queue_pairs_check(const struct rail_ctx *ctx, int adapter)
 {
 	const struct vrb_adapter *a = &ctx->adapter[adapter];
@@ -102,8 +124,10 @@ int rail_limits_check(struct rail_ctx *ctx)
 	if (rc || ctx->cfg.local_rank)
 		return rc;
 	for (int a = 0; a < ctx->adapter_count; a++)
-		if (ctx_rails_on(ctx, a))
+		if (ctx_rails_on(ctx, a)) {
 			queue_pairs_check(ctx, a);
+			objects_check(ctx, a);
+		}
 	queues_check(ctx);
 	return 0;
 }

@@ -40,11 +40,13 @@ struct choice_port {
 	uint64_t rate;			/* bytes per second; 0: unknown */
 	uint64_t card;			/* sys_image_guid, equal for all functions of a card; 0: unknown */
 	uint32_t queue_pairs;		/* of its device; 0: not known */
+	uint32_t objects;		/* vrb_port.objects */
 	uint32_t requests, cq_entries;	/* of a queue pair, of a completion queue there */
 	uint16_t lid;
 	uint8_t link_layer, state;	/* IBV_LINK_LAYER_..., enum ibv_port_state */
 	uint8_t usable;			/* carries RC with immediates */
 	uint8_t lag;			/* several cables under one name */
+	uint8_t one_network;		/* vrb_port.one_network */
 	uint8_t failed;			/* since it was listed: enum ibv_event_type, its state is DOWN; or 0 */
 	struct vrb_tables tables;	/* Ethernet: in the order of preference */
 };
@@ -194,6 +196,8 @@ uint32_t choice_lost_to(const struct choice *c, unsigned host, unsigned port, un
 
 /* Call `line` for each thing that is left out, and for each rail that is special. */
 void choice_tell(const struct choice *c, void (*line)(void *arg, const char *text), void *arg);
+/* Why this port is left out; "" if it is not. */
+void choice_left_text(const struct choice *c, unsigned h, unsigned p, char *why, size_t size);
 /* Sets c->why, where no rail is left. */
 void choice_why_none(struct choice *c);
 

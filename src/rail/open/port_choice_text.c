@@ -94,14 +94,15 @@ static void lost_why(const struct choice *c, unsigned h, unsigned p, char *why, 
 {
 	const struct choice_pair *pair = &c->left[h][p].pair;
 	const struct choice_host *a = c->host[pair->a], *b = c->host[pair->b];
+	const struct choice_port *port_a = &a->port[pair->port_a], *port_b = &b->port[pair->port_b];
 	char text_a[128], text_b[128], of[48] = "";
 
 	if (pair->a != h || pair->port_a != p)
 		snprintf(of, sizeof(of), " of %.40s", a->name);
 	snprintf(why, size, "nothing passes between %s%s and %s of %.40s: check cables, partition, VLAN, UDP port "
-		 "4791 in filters, with several ports in one IP network arp_ignore and rp_filter",
-		 port_text(&a->port[pair->port_a], text_a, sizeof(text_a)), of,
-		 port_text(&b->port[pair->port_b], text_b, sizeof(text_b)), b->name);
+		 "4791 in filters%s", port_text(port_a, text_a, sizeof(text_a)), of,
+		 port_text(port_b, text_b, sizeof(text_b)), b->name,
+		 port_a->one_network || port_b->one_network ? ", " VRB_ONE_NETWORK_ADVICE : "");
 }
 
 /* GIDs from which no address handle is made are none. */
@@ -171,6 +172,13 @@ static void why_text(const struct choice *c, unsigned h, unsigned p, char *why, 
 	default:
 		alone_why(c, port, left->host, why, size);
 	}
+}
+
+void choice_left_text(const struct choice *c, unsigned h, unsigned p, char *why, size_t size)
+{
+	*why = 0;
+	if (c->left[h][p].why != CHOICE_USED)
+		why_text(c, h, p, why, size);
 }
 
 /* A line for the first port that is left out so, and how many more. */

@@ -257,6 +257,8 @@ static int lane_connect(struct rail_lane *lane, const struct endpoint_info *info
 	struct vrb_port copy;
 
 	theirs.qpn = qpn;
+	lane->peer->there[lane->k].lid = theirs.lid;
+	memcpy(lane->peer->there[lane->k].gid, theirs.gid, sizeof(theirs.gid));
 	lane->probe_addr = info->grant[LANE_SINGLE];
 	lane->probe_rkey = info->rail[lane->k].rkey;
 	return vrb_qp_connect(&lane->ctx->adapter[rail->adapter], &lane->qp,

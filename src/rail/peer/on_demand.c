@@ -518,6 +518,7 @@ static bool is_silent(struct rail_peer *peer, uint64_t now_ns)
 {
 	struct rail_reach *reach = &peer->demand->reach;
 	const struct vrb_port *port = peer->demand->connector->port;
+	char ends[REACH_ENDS_BYTES];
 	struct vrb_port copy;
 
 	if (port->kind == VRB_SOFTHCA)
@@ -526,13 +527,17 @@ static bool is_silent(struct rail_peer *peer, uint64_t now_ns)
 		rail_reach_warn(peer->index, port_towards(peer, &copy), &peer->demand->to);
 	if (!rail_reach_is_silent(reach, now_ns))
 		return false;
-	rail_peer_fail(peer, -ETIMEDOUT, "no answer over %s for a minute; " REACH_ADVICE, port->name);
+	rail_peer_fail(peer, -ETIMEDOUT, "no answer over %s (%s) for a minute; %s", port->name,
+		       rail_reach_ends(port_towards(peer, &copy), &peer->demand->to, ends), rail_reach_advice(port));
 	return true;
 }
 
 /* True: the peer has failed, by the end of its process or (cut_matters) by a path that is cut. */
 static bool is_lost(struct rail_peer *peer, bool cut_matters, uint64_t now_ns)
 {
+	const struct vrb_port *port = peer->demand->connector->port;
+	char ends[REACH_ENDS_BYTES];
+	struct vrb_port copy;
 	const char *why;
 	int rc;
 
@@ -545,9 +550,9 @@ static bool is_lost(struct rail_peer *peer, bool cut_matters, uint64_t now_ns)
 		return true;
 	if (!rail_reach_is_lost(&peer->demand->reach, rc, now_ns))
 		return false;
-	rail_peer_fail(peer, rc == -ECONNRESET ? -ESRCH : rc, "no connection over %s (%s)%s",
-		       peer->demand->connector->port->name, why,
-		       rc == -ENETUNREACH ? "; " RAIL_ADVICE : "");
+	rail_peer_fail(peer, rc == -ECONNRESET ? -ESRCH : rc, "no connection over %s (%s; %s)%s%s", port->name, why,
+		       rail_reach_ends(port_towards(peer, &copy), &peer->demand->to, ends),
+		       rc == -ENETUNREACH ? "; " : "", rc == -ENETUNREACH ? rail_link_advice(port) : "");
 	return true;
 }
 

@@ -62,6 +62,7 @@ struct rail_peer {
 	 */
 	int rail_count, qps;
 	uint8_t rail[RAIL_MAX];
+	struct vrb_ud_address there[RAIL_MAX];	/* its ports, for lines: lid, gid */
 	uint64_t chunk;			/* bytes of a request of a large message */
 	uint64_t chunk_most;		/* the longest request that either end's rails carry */
 	uint64_t table_bytes;		/* bytes that one table of chunks moves at most */

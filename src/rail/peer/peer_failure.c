@@ -68,7 +68,7 @@ void rail_peer_connected(struct rail_peer *peer, int rc)
 
 void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 {
-	char why[256];
+	char why[480];
 	va_list args;
 
 	if (peer->error)

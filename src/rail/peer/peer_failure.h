@@ -5,7 +5,8 @@
 struct rail_peer;
 
 /* Advice after a failure of the rail itself. */
-#define RAIL_ADVICE "check the link and the ports at both ends, or leave the rail out (--rails)"
+#define RAIL_ADVICE_AND(more) "check the link and the ports at both ends" more ", or leave the rail out (--rails)"
+#define RAIL_ADVICE RAIL_ADVICE_AND("")
 
 /* Fail the peer: its queue pairs stop, rail_progress ends its operations. */
 void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)

@@ -1,9 +1,11 @@
 /* reach.c - see reach.h. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 
 #include "util/clock.h"
 #include "util/err.h"
+#include "rail/peer/peer_failure.h"
 #include "rail/peer/reach.h"
 #include "verbs/vrb.h"
 
@@ -43,12 +45,34 @@ bool rail_reach_is_silent(const struct rail_reach *r, uint64_t now_ns)
 	return r->silent_ns && rg_reached(r->silent_ns + REACH_SILENCE_NS, now_ns);
 }
 
-void rail_reach_warn(unsigned peer, const struct vrb_port *port, const struct vrb_ud_address *to)
+const char *rail_reach_ends(const struct vrb_port *port, const struct vrb_ud_address *there,
+			    char buf[REACH_ENDS_BYTES])
 {
 	char own[INET6_ADDRSTRLEN] = "", theirs[INET6_ADDRSTRLEN] = "";
 
 	inet_ntop(AF_INET6, port->gid.raw, own, sizeof(own));
-	inet_ntop(AF_INET6, to->gid, theirs, sizeof(theirs));
-	rg_warn("peer %u does not answer over %s (LID %u, GID %s; there LID %u, GID %s): it is stopped, or "
-		REACH_ADVICE, peer, port->name, port->lid, own, to->lid, theirs);
+	inet_ntop(AF_INET6, there->gid, theirs, sizeof(theirs));
+	snprintf(buf, REACH_ENDS_BYTES, "LID %u, GID %s; there LID %u, GID %s", port->lid, own, there->lid, theirs);
+	return buf;
+}
+
+#define REACH_ADVICE(more) "check partition, VLAN, UDP port 4791 in filters, " more "and that both ports are of " \
+	"one fabric, or leave the rail out (--rails)"
+
+const char *rail_reach_advice(const struct vrb_port *port)
+{
+	return port->one_network ? REACH_ADVICE(VRB_ONE_NETWORK_ADVICE ", ") : REACH_ADVICE("");
+}
+
+const char *rail_link_advice(const struct vrb_port *port)
+{
+	return port->one_network ? RAIL_ADVICE_AND(", " VRB_ONE_NETWORK_ADVICE) : RAIL_ADVICE;
+}
+
+void rail_reach_warn(unsigned peer, const struct vrb_port *port, const struct vrb_ud_address *to)
+{
+	char ends[REACH_ENDS_BYTES];
+
+	rg_warn("peer %u does not answer over %s (%s): it is stopped, or %s", peer, port->name,
+		rail_reach_ends(port, to, ends), rail_reach_advice(port));
 }

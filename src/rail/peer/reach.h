@@ -27,9 +27,6 @@ enum { REACH_FIRST_NS = 400000000, REACH_EVERY_NS = 200000000 };
 #define REACH_TELL_NS 5000000000ull
 #define REACH_SILENCE_NS 60000000000ull
 
-#define REACH_ADVICE "check partition, VLAN, UDP port 4791 in filters, and that both ports are of " \
-	"one fabric, or leave the rail out (--rails)"
-
 struct vrb_port;
 struct vrb_ud_address;
 
@@ -50,5 +47,16 @@ bool rail_reach_tell(struct rail_reach *r, uint64_t now_ns);
 bool rail_reach_is_silent(const struct rail_reach *r, uint64_t now_ns);
 /* The line: the peer's index, the port here, the address there. */
 void rail_reach_warn(unsigned peer, const struct vrb_port *port, const struct vrb_ud_address *to);
+
+/* ---- For lines about a rail that carries nothing ---- */
+
+enum { REACH_ENDS_BYTES = 160 };
+/* Both ends, as the administrator of a fabric finds them: "LID 1, GID fe80::1; there LID 3, GID fe80::3". */
+const char *rail_reach_ends(const struct vrb_port *port, const struct vrb_ud_address *there,
+			    char buf[REACH_ENDS_BYTES]);
+/* What to check on the way from this port, where datagrams get no answer. */
+const char *rail_reach_advice(const struct vrb_port *port);
+/* The same where a connection is lost. */
+const char *rail_link_advice(const struct vrb_port *port);
 
 #endif

@@ -147,7 +147,7 @@ static bool write_pkey(const void *entry, struct hca_text *t)
 
 static const char *const gid_kinds[] = {
 	[HCA_GID_GAP] = "gap", [HCA_GID_LL] = "ll", [HCA_GID_IP4] = "ip4",
-	[HCA_GID_ALT4] = "alt4", [HCA_GID_IP6] = "ip6",
+	[HCA_GID_ALT4] = "alt4", [HCA_GID_IP6] = "ip6", [HCA_GID_SAME4] = "same4",
 };
 
 enum { GID_KINDS = sizeof(gid_kinds) / sizeof(*gid_kinds) };

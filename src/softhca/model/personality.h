@@ -27,7 +27,11 @@ enum {
 enum hca_order { HCA_ORDER_MEMORY, HCA_ORDER_NEVER, HCA_ORDER_RTS, HCA_ORDER_TIMED };
 enum hca_link_layer { HCA_LINK_MODEL, HCA_LINK_ETH, HCA_LINK_IB };
 
-enum hca_gid_kind { HCA_GID_GAP, HCA_GID_LL, HCA_GID_IP4, HCA_GID_ALT4, HCA_GID_IP6, HCA_GID_IB };
+enum hca_gid_kind {
+	HCA_GID_GAP, HCA_GID_LL, HCA_GID_IP4, HCA_GID_ALT4, HCA_GID_IP6,
+	HCA_GID_SAME4,			/* of one network for all rails */
+	HCA_GID_IB,
+};
 
 /* An entry of a GID table. */
 struct hca_gid_entry {

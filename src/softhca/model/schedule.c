@@ -47,10 +47,12 @@ char *hca_port_name_format(const struct hca_port_name *name, char *buf, size_t s
 static const struct {
 	const char *name;
 	uint8_t event;
+	bool moves;
 } events[] = {
-	{ "lid", IBV_EVENT_LID_CHANGE }, { "pkey", IBV_EVENT_PKEY_CHANGE },
-	{ "sm", IBV_EVENT_SM_CHANGE }, { "gid", IBV_EVENT_GID_CHANGE },
-	{ "client", IBV_EVENT_CLIENT_REREGISTER },
+	{ "lid", IBV_EVENT_LID_CHANGE, false }, { "pkey", IBV_EVENT_PKEY_CHANGE, false },
+	{ "sm", IBV_EVENT_SM_CHANGE, false }, { "gid", IBV_EVENT_GID_CHANGE, false },
+	{ "client", IBV_EVENT_CLIENT_REREGISTER, false },
+	{ "newlid", IBV_EVENT_LID_CHANGE, true }, { "newgid", IBV_EVENT_GID_CHANGE, true },
 };
 
 enum { EVENTS = sizeof(events) / sizeof(*events) };
@@ -73,23 +75,24 @@ static int schedule_add(struct hca_schedule *s, const struct hca_change *c)
 }
 
 /* The text after "EVENT:"; NULL: no such event. */
-static char *parse_event(char *item, uint8_t *event)
+static char *parse_event(char *item, struct hca_change *c)
 {
 	for (unsigned i = 0; i < EVENTS; i++) {
 		size_t n = strlen(events[i].name);
 
 		if (strncmp(item, events[i].name, n) == 0 && item[n] == ':') {
-			*event = events[i].event;
+			c->event = events[i].event;
+			c->moves = events[i].moves;
 			return item + n + 1;
 		}
 	}
 	return NULL;
 }
 
-static const char *event_name(uint8_t event)
+static const char *event_name(const struct hca_change *c)
 {
 	for (unsigned i = 0; i < EVENTS; i++)
-		if (events[i].event == event)
+		if (events[i].event == c->event && events[i].moves == c->moves)
 			return events[i].name;
 	return "";
 }
@@ -100,7 +103,7 @@ static int parse_one(char *item, enum hca_change_kind kind, struct hca_schedule 
 	struct hca_change c = { .up = kind == HCA_CHANGE_UP, .kind = (uint8_t)kind };
 
 	if (kind == HCA_CHANGE_EVENT)
-		item = parse_event(item, &c.event);
+		item = parse_event(item, &c);
 	if (!at || !item)
 		return -EINVAL;
 	*at++ = '\0';
@@ -143,7 +146,7 @@ bool hca_schedule_format(const struct hca_schedule *s, enum hca_change_kind kind
 		if (c->kind != kind)
 			continue;
 		n = snprintf(buf + used, size - used, "%s%s%s%s@%s", used ? "+" : "",
-			     kind == HCA_CHANGE_EVENT ? event_name(c->event) : "",
+			     kind == HCA_CHANGE_EVENT ? event_name(c) : "",
 			     kind == HCA_CHANGE_EVENT ? ":" : "",
 			     hca_port_name_format(&c->at, port, sizeof(port)),
 			     rg_format_time(c->when_ns, when, sizeof(when)));

@@ -25,7 +25,7 @@ enum hca_change_kind {
 	HCA_CHANGE_DOWN,
 	HCA_CHANGE_UP,
 	HCA_CHANGE_FATAL,		/* of the port's adapter */
-	HCA_CHANGE_EVENT,		/* the port's attributes remain */
+	HCA_CHANGE_EVENT,
 };
 
 struct hca_change {
@@ -34,6 +34,7 @@ struct hca_change {
 	bool up;			/* the kind is HCA_CHANGE_UP */
 	uint8_t kind;			/* enum hca_change_kind */
 	uint8_t event;			/* HCA_CHANGE_EVENT: enum ibv_event_type */
+	bool moves;			/* the port's LID, or its GIDs, become others */
 };
 
 enum { HCA_CHANGES_MAX = 32 };

@@ -59,8 +59,9 @@ const struct hca_key hca_keys[] = {
 	  "PORT@WHEN+PORT@WHEN... such as 1/soft0:1@10ms, or none",
 	  "the port's adapter fails: IBV_EVENT_DEVICE_FATAL, all its ports are down", OF_FABRIC },
 	{ "event", HCA_KIND_CHANGES, FIELD(schedule), HCA_CHANGE_EVENT, 0, 0, true,
-	  "EVENT:PORT@WHEN+... with lid, pkey, sm, gid or client, such as sm:0/soft0:1@10ms, or none",
-	  "LID_CHANGE, PKEY_CHANGE, SM_CHANGE, GID_CHANGE, CLIENT_REREGISTER of a port",
+	  "EVENT:PORT@WHEN+... with lid, newlid, pkey, sm, gid, newgid or client, such as sm:0/soft0:1@10ms, or none",
+	  "LID_CHANGE, PKEY_CHANGE, SM_CHANGE, GID_CHANGE, CLIENT_REREGISTER of a port; with newlid and newgid it has "
+	  "another LID, other GIDs",
 	  OF_FABRIC },
 	{ "reach", HCA_KIND_PAIRS, FIELD(unreached), 0, 0, 0, true,
 	  "PORT-PORT+PORT-PORT... such as 0/soft0:1-1/soft0:1, at most 16, or none",
@@ -118,8 +119,9 @@ const struct hca_key hca_keys[] = {
 	  "1 to 8 P_Keys of 1 to 4 hex digits, of each port, such as ffff:8001",
 	  "P_Key table; packets are taken with a key of the table's index alone", OF_PORT },
 	{ "gids", HCA_KIND_GIDS, TRAIT(gid), 0, 0, 0, false,
-	  "1 to 16 of gap, ll.v1, ip4.v1, alt4.v1, ip6.v1, or .v2, with ! at its end, of each port, "
-	  "such as ll.v1:ll.v2:gap:ip4.v2!", "GID table of an Ethernet port; !: no address handle",
+	  "1 to 16 of gap, ll.v1, ip4.v1, alt4.v1, same4.v1, ip6.v1, or .v2, with ! at its end, of each port, "
+	  "such as ll.v1:ll.v2:gap:ip4.v2!",
+	  "GID table of an Ethernet port; same4: one network for all ports; !: no address handle",
 	  OF_PORT },
 	{ "like", HCA_KIND_LIKE, 0, 0, 0, 0, false, HCA_LIKE_NAMES,
 	  "the keys of an adapter; keys that are given override them", OF_NODE },

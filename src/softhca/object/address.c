@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "softhca/base/gid.h"
+#include "softhca/object/loss.h"
 #include "softhca/object/net.h"
 #include "softhca/object/query.h"
 
@@ -19,6 +20,7 @@ static const struct hca_fabric *fabric_of(const struct ibv_context *c)
 
 enum {
 	ALT4 = 0x80,			/* in the second byte of an IPv4 address: another network */
+	SAME4 = 0x40,			/* a network of all rails */
 	IP6_RAIL_AT = 7, IP6_HOST_AT = 14,
 };
 
@@ -29,13 +31,14 @@ static uint32_t rails_of(const struct hca_spec *s)
 
 /*
  * IPv4: 10.<rail>.<host>, one network per rail (hca, port), so that pairing ports by subnet pairs
- * equal rails; alt4: 10.<128 + rail>.<host>; IPv6: fd53:4800:0:<rail>::<host>.
+ * equal rails; alt4: 10.<128 + rail>.<host>; same4: 10.64.<address + 1>, a network of 255 ports; IPv6:
+ * fd53:4800:0:<rail>::<host>.
  */
 static void gid_of(const struct hca_spec *s, uint32_t address, enum hca_gid_kind kind,
 		   union ibv_gid *gid)
 {
-	const uint32_t rail = address % rails_of(s), host = address / rails_of(s) + 1;
-	uint32_t port;
+	const uint32_t rail = address % rails_of(s);
+	uint32_t host = address / rails_of(s) + 1, port;
 
 	memset(gid, 0, sizeof(*gid));
 	switch (kind) {
@@ -54,7 +57,8 @@ static void gid_of(const struct hca_spec *s, uint32_t address, enum hca_gid_kind
 	default:
 		gid->raw[10] = gid->raw[11] = 0xff;
 		gid->raw[12] = 10;
-		gid->raw[13] = (uint8_t)(kind == HCA_GID_ALT4 ? rail | ALT4 : rail);
+		gid->raw[13] = (uint8_t)(kind == HCA_GID_SAME4 ? SAME4 : kind == HCA_GID_ALT4 ? rail | ALT4 : rail);
+		host = kind == HCA_GID_SAME4 ? address + 1 : host;
 	}
 	gid->raw[14] = (uint8_t)(host >> 8);
 	gid->raw[15] = (uint8_t)host;
@@ -119,10 +123,12 @@ int hca_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index,
 		full.ndev_ifindex = f->netif[port - 1].index;
 	} else {
 		const struct hca_gid_entry e = entry_at(c, port, index);
+		const uint32_t address = hca_context_address(c, port);
 
 		full.gid_type = type_of(&e);
-		gid_of(&f->spec, hca_context_address(c, port), (enum hca_gid_kind)e.kind,
-		       &full.gid);
+		gid_of(&f->spec, address, (enum hca_gid_kind)e.kind, &full.gid);
+		/* The old one still leads to the port. */
+		full.gid.raw[12] ^= (uint8_t)(hca_port_moves(hca_context_of(c)->fabric, address, IBV_EVENT_GID_CHANGE) % 2);
 	}
 	memset(entry, 0, size);
 	memcpy(entry, &full, size < sizeof(full) ? size : sizeof(full));
@@ -258,6 +264,8 @@ static uint32_t port_of(const struct hca_spec *s, const union ibv_gid *gid)
 
 	if ((be64toh(gid->global.interface_id) & ~UINT64_C(0xffffff)) == INTERFACE_ID)
 		return (uint32_t)be64toh(gid->global.interface_id) & 0xffffff;
+	if (hca_gid_is_ipv4(gid) && raw[13] == SAME4)
+		return host - 1;
 	return (host - 1) * rails_of(s) +
 	       (hca_gid_is_ipv4(gid) ? raw[13] & ~(unsigned)ALT4 : raw[IP6_RAIL_AT]);
 }

@@ -37,6 +37,23 @@ enum ibv_port_state hca_port_state(struct hca_fabric *f, uint32_t address)
 	return hca_port_up(f->shm, &f->spec, address) ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
 }
 
+unsigned hca_port_moves(struct hca_fabric *f, uint32_t address, enum ibv_event_type type)
+{
+	const struct hca_schedule *s = &f->spec.schedule;
+	unsigned moves = 0;
+
+	if (!s->count)
+		return 0;
+	hca_loss_advance(f, rg_now_ns());
+	for (uint32_t i = 0; i < atomic_load(&f->changes_seen) && i < s->count; i++) {
+		const struct hca_change *c = &s->change[i];
+
+		moves += c->moves && c->event == type &&
+			 hca_address(&f->spec, c->at.node, c->at.hca, c->at.port) == address;
+	}
+	return moves;
+}
+
 /* ---- Messages ------------------------------------------------------------ */
 
 /* Only this end of a path to another host is known. */

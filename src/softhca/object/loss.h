@@ -38,6 +38,9 @@ uint64_t hca_loss_advance(struct hca_fabric *f, uint64_t now_ns);
 /* The state as of now. */
 enum ibv_port_state hca_port_state(struct hca_fabric *f, uint32_t address);
 
+/* How often such an event has given the port another LID, or other GIDs, until now. */
+unsigned hca_port_moves(struct hca_fabric *f, uint32_t address, enum ibv_event_type type);
+
 /* Both ports are up, as far as this host knows, and reach each other. */
 bool hca_path_up(const struct hca_fabric *f, uint32_t from, uint32_t to);
 

@@ -125,6 +125,8 @@ static void speed_of(uint64_t rate, bool ethernet, struct ibv_port_attr *attr)
 		}
 }
 
+enum { NEW_LID = 256 };			/* a change adds so much; the old one still leads to the port */
+
 /* A model's port; an untimed one is 4X HDR. */
 static void model_port(struct hca_fabric *f, uint32_t address, struct ibv_port_attr *attr)
 {
@@ -134,6 +136,8 @@ static void model_port(struct hca_fabric *f, uint32_t address, struct ibv_port_a
 	const struct hca_personality *p = hca_personality_at(s, address, &port);
 
 	attr->lid = hca_lid_of(s, address);
+	if (attr->lid)
+		attr->lid = (uint16_t)(attr->lid + NEW_LID * hca_port_moves(f, address, IBV_EVENT_LID_CHANGE));
 	attr->pkey_tbl_len = p->pkeys[port];
 	if (p->link[port] == HCA_LINK_IB) {
 		attr->link_layer = IBV_LINK_LAYER_INFINIBAND;
