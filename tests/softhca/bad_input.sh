@@ -90,7 +90,7 @@ else
 	echo "skipped: a full and a read-only directory (may not mount)"
 fi
 refused - 'RLIMIT_FSIZE' sh -c "ulimit -f 4; $expose $member"
-refused - 'Too many open files' sh -c "ulimit -n 6; $expose $member"
+refused - 'no descriptor left (RLIMIT_NOFILE is 6; accepted: more, ulimit -Hn)' sh -c "ulimit -n 6; $expose $member"
 # Where the sanitizers' own mappings fit into nothing, this is not for them.
 [ -n "$runtime" ] || refused - 'RLIMIT_AS.*ulimit -v' sh -c "ulimit -v 6000000; $expose $member"
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
