@@ -4,7 +4,7 @@
 #	conforms SPEC OPTION...		the conformance list between two of its nodes
 #	row NAME PROGRAM		a line of the table: ok, or the first line of the error
 #
-# ADAPTERS_DRAWN=yes: of what `drawn` names about half, by RG_SEED (.ci/run).
+# ADAPTERS_DRAWN=yes: of what `drawn` names a part, by RG_SEED (.ci/run).
 # The software HCA is found as libibverbs, so that all above it takes the path of an adapter.
 . "$srcdir/tests/run-lib.sh"
 unshare -u true 2>/dev/null || {

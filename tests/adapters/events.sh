@@ -13,7 +13,7 @@ lines() {
 	[ "$(grep -c "$2" "$err")" -eq "$1" ]
 }
 
-if drawn 2 "changes"; then
+if drawn 3 "changes"; then
 	events event=sm:0/soft0:2@1000ms+lid:0/soft0:2@1100ms+pkey:0/soft0:2@1200ms+gid:0/soft0:2@1300ms+client:0/soft0:2@1400ms
 	expect "changes: goes on" passes
 	for name in SM_CHANGE LID_CHANGE PKEY_CHANGE GID_CHANGE CLIENT_REREGISTER; do
@@ -27,7 +27,7 @@ moves() {
 	expect "$1: ends" refuses "rail soft0:2 of host0 is lost: its $2; check the link and the ports"
 	expect "$1: one line" [ "$(ours rg_bw)" -eq 1 ]
 }
-if drawn 2 "moves"; then
+if drawn 3 "moves"; then
 	moves link=ib,event=newlid:0/soft0:2@1200ms 'LID has changed from 2 to 258 (LID_CHANGE)'
 	moves link=eth,gids=ll.v2:ip4.v2,event=newgid:0/soft0:2@1200ms \
 		'GID 1 has changed from ::ffff:10.1.0.1 to ::ffff:11.1.0.1 (GID_CHANGE)'
@@ -35,13 +35,13 @@ if drawn 2 "moves"; then
 	expect "a LID on Ethernet: goes on" passes
 fi
 
-if drawn 2 "fatal"; then
+if drawn 3 "fatal"; then
 	events fatal=0/soft0:1@1200ms
 	expect "fatal: ends" refuses "all rails of soft0 on host0 are lost: the adapter has failed (DEVICE_FATAL)"
 	expect "fatal: one line for the adapter" lines 1 "DEVICE_FATAL); see"
 fi
 # The process that ends the job may be any one of its host, while the others are in no call of MPI: it tells.
-if drawn 2 "fatal, busy"; then
+if drawn 3 "fatal, busy"; then
 	RANKS_PER_HOST=2
 	export RANKS_PER_HOST
 	on ports=2,fatal=0/soft0:1@3000ms 4 ./src/cli/railgauge exec --over stripe -- ./tests/adapters/ring busy
@@ -55,7 +55,7 @@ start() {
 	on "$1" 2 ./pt2pt/rg_latency --validate --over stripe --sizes 64 --time-cap 20ms
 	row "$1" rg_latency
 }
-if drawn 2 "start"; then
+if drawn 3 "start"; then
 	start ports=2,fatal=1/soft0:1@1us
 	expect "start, fatal: ends" refuses "soft0:1 of host1 is \(a port whose adapter has failed\|DOWN\) since the job began\|soft0 on host1 are lost: the adapter has failed (DEVICE_FATAL)\|was ACTIVE when the job began"
 	expect "start, fatal: one line" [ "$(ours rg_latency)" -eq 1 ]
@@ -72,7 +72,7 @@ if drawn 2 "start"; then
 	expect "... a line" grep -q "soft0:2 of host0 is left out: soft0:2 of host1 is DOWN since the job began\$" "$err"
 	expect "... and no other" [ "$(ours rg_latency)" -eq 1 ]
 fi
-if drawn 2 "down"; then
+if drawn 3 "down"; then
 	events down=0/soft0:2@1200ms+1/soft0:2@1200ms
 	for host in host0 host1; do
 		expect "down: a line from $host" lines 1 ": warning: soft0:2 of $host is DOWN (PORT_ERR)"
@@ -80,12 +80,12 @@ if drawn 2 "down"; then
 	expect "down: ends with the reason" refuses "connection lost over soft0:2 (.*: the port here is DOWN; LID [0-9]*, GID .*; there LID [0-9]*, GID .*)"
 fi
 # Where nothing is under way over a rail, no request fails.
-if drawn 2 "stays down"; then
+if drawn 3 "stays down"; then
 	on ports=3,down=0/soft0:3@500ms 2 ./pt2pt/rg_latency --over single:0 --sizes 8:1K --iterations 10000000 --time-cap 50s
 	row "stays down" rg_latency
 	expect "stays down: ends" refuses "rail soft0:3 of host0 is lost: its port stays DOWN; check the link and the ports"
 fi
-if drawn 2 "back"; then
+if drawn 3 "back"; then
 	events down=0/soft0:2@1200ms,up=0/soft0:2@2500ms
 	expect "back: goes on" passes
 	expect "back: a line when it goes" lines 1 ": warning: soft0:2 of host0 is DOWN (PORT_ERR)"
@@ -97,19 +97,19 @@ alltoall() {
 	on "$1" 4 ./collective/rg_alltoall --validate --over stripe --sizes 64K --iterations 10000000 --time-cap 4s
 	row "$1" rg_alltoall
 }
-if drawn 2 "alltoall, down"; then
+if drawn 3 "alltoall, down"; then
 	alltoall down=2/soft0:2@1200ms
 	expect "alltoall, down: a line from the host" lines 1 ": warning: soft0:2 of host2 is DOWN (PORT_ERR)"
 	expect "alltoall, down: ends with the reason" refuses "peer [0-3] is lost: connection lost over soft0:2"
 	expect "alltoall, down: a line for a peer at most, at either end" \
 		[ "$(grep -c 'peer [0-3] is lost' "$err")" -le 6 ]
 fi
-if drawn 2 "alltoall, fatal"; then
+if drawn 3 "alltoall, fatal"; then
 	alltoall hcas=2,ports=1,fatal=3/soft1:1@1200ms
 	expect "alltoall, fatal: ends" refuses "all rails of soft1 on host3 are lost: the adapter has failed (DEVICE_FATAL)"
 	expect "alltoall, fatal: one line for the adapter" lines 1 "DEVICE_FATAL); see"
 fi
-if drawn 2 "alltoall, back"; then
+if drawn 3 "alltoall, back"; then
 	alltoall down=1/soft0:1@1200ms,up=1/soft0:1@2500ms,event=sm:0/soft0:2@1300ms+lid:3/soft0:2@1400ms
 	expect "alltoall, back: goes on" passes
 	expect "alltoall, back: a line when it is back" lines 1 ": warning: soft0:1 of host1 is ACTIVE again, after"

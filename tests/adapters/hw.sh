@@ -28,18 +28,6 @@ archived() {
 	rm -f check-hw.tar.gz
 }
 
-jobs="programs bad-input"
-[ -z "${RG_LONG-}" ] || jobs=
-# One of them is checked at each change, in turn.
-turn=0
-for spec in like=irdma-e810,link=ib,prefix=7 like=mlx5-roce/bnxt_re,srq=4/0,place=late,inline=96/0,maxsge=3/6 \
-	like=mlx4/mlx5-vf,prefix=7,uc=no/yes,atomics=yes/no,rdatom=1/16,order=never/rts,maxwr=512/16351
-do
-	turn=$((turn + 1))
-	[ $draws = yes ] && [ -z "${RG_LONG-}" ] && [ $((${RG_SEED:-1} / 2 % 3 + 1)) -ne $turn ] ||
-		check_hw "$spec" "$jobs"
-done
-
 # nothing LABEL VARIABLE...: who has nothing to run on is told so, and has something to send.
 nothing() {
 	label=$1
@@ -54,4 +42,18 @@ nothing() {
 nothing "one host" HOSTS=host0
 nothing "a launcher that starts nothing" RG_HW_MPIRUN=false
 nothing "no device" ADAPTERS_PLACE=/nonexistent ADAPTERS_SPEC=
+rm -f tests/hw/programs.trs tests/hw/programs.log
+
+jobs="programs bad-input"
+[ -z "${RG_LONG-}" ] || jobs=
+# One of them is checked at each change, in turn.
+turn=0
+for spec in like=irdma-e810,link=ib,prefix=7 like=mlx5-roce/bnxt_re,srq=4/0,place=late,inline=96/0,maxsge=3/6 \
+	like=mlx4/mlx5-vf,prefix=7,uc=no/yes,atomics=yes/no,rdatom=1/16,order=never/rts,maxwr=512/16351
+do
+	turn=$((turn + 1))
+	[ $draws = yes ] && [ -z "${RG_LONG-}" ] && [ $((${RG_SEED:-1} / 2 % 3 + 1)) -ne $turn ] ||
+		check_hw "$spec" "$jobs"
+done
+
 finish

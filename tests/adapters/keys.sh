@@ -16,14 +16,14 @@ for spec in order=rts place=late place=late/order srq=0,maxsge=2 srqwr=64 srq=1,
 	link=eth,gids=ll.v1:ll.v2:gap:alt4.v1:ip4.v2 link=eth,gids=ll.v2 \
 	link=eth,gids=alt4.v1:ip4.v2/ip4.v2 link=eth,gids=ip6.v2 event=sm:0/soft0:1@1ms
 do
-	drawn 2 "$spec" || continue
+	drawn 4 "$spec" || continue
 	run "$spec"
 	expect "$spec" passes
 	expect "$spec: by the adapter" grep -q 'in place of libibverbs, .* 2 rails' "$out"
 done
 
 # The first adapters leave locked memory for the others: of few ranks queues are as small as all peers allow.
-if drawn 2 "four adapters"; then
+if drawn 4 "four adapters"; then
 	run hcas=4,ports=1,cqmem=1MiB
 	expect "four adapters in 1 MiB" passes
 	expect "... by four rails" grep -q 'in place of libibverbs, .* 4 rails' "$out"
@@ -31,13 +31,13 @@ fi
 
 # reason SPEC WORDS
 reason() {
-	drawn 2 "$1" || return 0
+	drawn 4 "$1" || return 0
 	run "$1"
 	expect "$1: $2" refuses "$2"
 }
 # early SPEC WORDS: before the job starts, from one rank.
 early() {
-	drawn 2 "$1" || return 0
+	drawn 4 "$1" || return 0
 	reason "$@"
 	expect "$1: before the job starts" [ ! -s "$out" ]
 	expect "$1: one line" [ "$(ours rg_bw)" -eq 1 ]
@@ -61,7 +61,7 @@ reason reach=0/soft0:2-1/soft0:2,link=ib "$lost; LID [24], GID fe80::.*; there L
 reason reach=0/soft0:2-1/soft0:2,link=eth,gids=same4.v2 "$lost; LID 0, .*10.64.0.[24]; there .*10.64.0.[24]); .*, arp_ignore and rp_filter"
 named=
 # A rail whose GIDs differ by pair is not tried before, either.
-if drawn 2 "lost, by pair"; then
+if drawn 4 "lost, by pair"; then
 	on link=eth,gids=ip4.v1:alt4.v1/ip6.v1:gap:ip4.v1/alt4.v1:ip6.v1,reach=0/soft0:2-2/soft0:2 4 \
 		./collective/rg_alltoall --over stripe --sizes 64K --time-cap 20ms --iterations 20
 	row "lost, by pair" rg_alltoall
@@ -74,7 +74,7 @@ expect "... one line" [ "$(ours rg_verbs_bw)" -eq 1 ]
 on cqmem=4KiB 2 ./pt2pt/rg_verbs_bw --sizes 4K --time-cap 20ms
 expect "rg_verbs_bw: locked memory" refuses 'entries of 64 bytes are [0-9]* KiB of locked memory'
 # A process that cannot learn of its devices says so, and takes no other way: a wrong spec, no descriptor left.
-if drawn 2 "unknown devices"; then
+if drawn 4 "unknown devices"; then
 	run rate=1GB/s+2GB/s,ports=1
 	expect "a wrong spec" refuses '^rg_bw: the RDMA devices cannot be listed: Invalid argument'
 	expect "... no other way" [ "$(ours rg_bw)" -eq 1 ]
@@ -102,7 +102,7 @@ pairs() {
 	on "$spec" 2 ./pt2pt/rg_pairs --time-cap 20ms "$@"
 	row "$spec" rg_pairs
 }
-if drawn 2 "rg_pairs"; then
+if drawn 4 "rg_pairs"; then
 	pairs maxwr=129 --window 200
 	expect "rg_pairs: a limit" refuses '201 send requests needed, the device has 129'
 	pairs link=ib,rate=8GB/s+1GB/s,pkeys=8000:8001
@@ -151,7 +151,7 @@ else
 fi
 unset CGROUP
 # Each peer has one rail: rows of one rail and of another would be of the same.
-if drawn 2 "narrow, by rail"; then
+if drawn 4 "narrow, by rail"; then
 	on hcas=2,ports=1,qps=3 2 ./pt2pt/rg_bw --over single:0,single:1 --sizes 4K --time-cap 20ms
 	expect "narrow: rails are not compared" refuses "over single:1: a peer has one of the rails in this job"
 fi
@@ -160,12 +160,12 @@ all() {
 	on "$1" 2 ./src/cli/railgauge exec --over stripe -- ./tests/adapters/ring all
 	row "$1" ring
 }
-if drawn 2 "limited, to itself"; then
+if drawn 4 "limited, to itself"; then
 	all pkeys=7fff/ffff
 	expect "a limited member sends to itself" passes
 	expect "... by memory" grep -q 'a rank to itself by memory' "$err"
 fi
-if drawn 2 "exact"; then
+if drawn 4 "exact"; then
 	all qps=9
 	expect "qps=9: passes" passes
 	expect "... no line" [ "$(ours railgauge)" -eq 0 ]
@@ -181,7 +181,7 @@ if drawn 2 "exact"; then
 		"$(grep -c '^ring: .*no connection: Cannot' "$err")" -eq 0 ]
 	expect "... said before" grep -q 'each with 1 peer and itself x 2 and 1 for datagrams, would take 5: ' "$err"
 fi
-drawn 2 pkeys=0001 || finish
+drawn 4 pkeys=0001 || finish
 # Nothing answers: a line after 5 s, and the end after a minute, for which RG_LONG=1 waits.
 [ -n "${RG_LONG-}" ] || limit=20
 named="--rails soft0:1"

@@ -12,7 +12,7 @@ run() {
 
 # Cases whose output is looked at further are no draw.
 is_drawn() {
-	[ -n "${SYSFS-}${RANKS_PER_HOST-}" ] || drawn 2 "$*"
+	[ -n "${SYSFS-}${RANKS_PER_HOST-}" ] || drawn 3 "$*"
 }
 
 # rails N SPEC [WORDS]: so many, validated; a line of rank 0 has the words, without them none is there.

@@ -253,8 +253,10 @@ bool rail_hosts_narrow(const struct rail_hosts *h, char *why, size_t size)
 	for (unsigned i = 0; i < h->hosts; i++) {
 		const struct crowd c = crowd_of(h, i, ranks, before, lag);
 
-		for (unsigned r = 0; r < h->choice.rails; r++)
-			narrow |= pairs_are_few(&c, r, why, size) | objects_are_few(&c, r, why, size);
+		for (unsigned r = 0; r < h->choice.rails; r++) {
+			narrow |= pairs_are_few(&c, r, why, size);
+			narrow |= objects_are_few(&c, r, why, size);
+		}
 		narrow |= queues_are_short(&c, why, size);
 		narrow |= memory_is_short(&c, why, size);
 		before += h->host[i]->processes;
