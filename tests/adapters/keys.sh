@@ -190,6 +190,7 @@ expect "reach: a line" grep -q \
 	'does not answer over soft0:1 (LID 1, GID ::ffff:10.0.0.1; there LID 3, .*partition.* in filters, and that both' "$err"
 [ -z "${RG_LONG-}" ] || expect "and the end" refuses 'no answer over soft0:1 (LID 1, GID .*; there LID 3, GID .*) for a minute'
 limit=20
+drawn 4 "reach, one network" || finish
 run reach=0/soft0:1-1/soft0:1,link=eth,gids=same4.v2
 expect "reach, one network: a line" grep -q 'does not answer over soft0:1 (.*arp_ignore and rp_filter' "$err"
 finish
