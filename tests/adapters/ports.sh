@@ -207,6 +207,12 @@ if unshare -m mount --bind "$tree" /sys/class 2>/dev/null; then
 	expect "... and of datagrams" grep -q '^spy: UD, class 106$' "$err"
 	spied --tclass 32
 	expect "--tclass is the user's" [ "$connected" -gt 0 -a "$(grep -c '^spy: RC to another, class 32$' "$err")" -eq "$connected" ]
+	# A device that may not be opened: a line from each host.
+	export SPY_CLOSED=soft1 RANKS_PER_HOST=2
+	on link=eth,hcas=2,ports=1 4 ./pt2pt/rg_bw --over single --sizes 64K --iterations 20 --time-cap 20ms
+	unset SPY_CLOSED RANKS_PER_HOST ranks
+	expect "a device that may not be opened" passes
+	expect "... a line from each host" [ "$(grep -c 'soft1: cannot be opened (Permission denied), left out$' "$err")" -eq 2 ]
 	place=$unspied
 	options=
 	rails 2 card=one,link=ib,hcas=2,ports=1

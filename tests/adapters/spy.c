@@ -1,12 +1,16 @@
 /*
  * spy.c - as libibverbs.so.1 before the software HCA, which the loader finds behind it: a line for the path of each
- * connection that is made, of RC, and of each address handle.  "spy: RC to another, class 106".
+ * connection that is made, of RC, and of each address handle.  "spy: RC to another, class 106".  The device that
+ * SPY_CLOSED names may not be opened.
  */
 #include "config.h"		/* _GNU_SOURCE */
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "softhca/softhca.h"
 
@@ -46,4 +50,17 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *path)
 	*(void **)&next = behind("ibv_create_ah");
 	tell("UD", path);
 	return next(pd, path);
+}
+
+__attribute__((visibility("default")))
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct ibv_context *(*next)(struct ibv_device *);
+	const char *closed = getenv("SPY_CLOSED");
+
+	*(void **)&next = behind("ibv_open_device");
+	if (!closed || strcmp(ibv_get_device_name(device), closed))
+		return next(device);
+	errno = EACCES;
+	return NULL;
 }
