@@ -100,7 +100,8 @@ tell() {
 
 # signal SIGNAL I ME.  nsenter stops with its child, and reaps it only when it goes on.
 signal() {
-	on "$2" kill "-$1" "$(cat "$RG_MEET/$3.pid")"
+	# The shell's own: a bare Debian has no other kill.
+	on "$2" sh -c 'kill "$@"' sh "-$1" "$(cat "$RG_MEET/$3.pid")"
 	[ "$1" = STOP ] || eval "kill -CONT \$pid_$3" 2>/dev/null
 }
 
