@@ -3,10 +3,13 @@
 mpi_suites = tests/mpi/p2p_suite tests/mpi/type_suite tests/mpi/comm_suite tests/mpi/thread_suite \
 	tests/mpi/random_programs tests/mpi/coll_suite tests/mpi/learn_suite tests/mpi/reduce_suite tests/mpi/everybody \
 	tests/mpi/late_end tests/mpi/strides tests/mpi/calls_suite tests/mpi/beside_suite tests/mpi/spawn \
-	tests/mpi/known_calls tests/mpi/mapping tests/mpi/loading tests/mpi/lost tests/mpi/size_suite \
+	tests/mpi/known_calls tests/mpi/mapping tests/mpi/mapping_costs tests/mpi/loading tests/mpi/lost tests/mpi/size_suite \
 	tests/mpi/no_memory
 check_PROGRAMS += $(mpi_suites) tests/mpi/assumptions
+mapping_kit = tests/mpi/mapping_kit.c tests/mpi/mapping_kit.h
+tests_mpi_mapping_SOURCES = tests/mpi/mapping.c $(mapping_kit)
 tests_mpi_mapping_LDADD = $(MPI_LIBS) -lpthread
+tests_mpi_mapping_costs_SOURCES = tests/mpi/mapping_costs.c $(mapping_kit)
 # What programs do besides MPI: a stranger to the layer, which stands before it by railgauge exec.
 tests_mpi_assumptions_SOURCES = tests/mpi/assumptions.c tests/mpi/assumptions.h \
 	tests/mpi/assumptions_call.c tests/mpi/assumptions_error.c \

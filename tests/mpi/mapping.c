@@ -1,13 +1,8 @@
 /*
- * mapping.c - receive buffers under --map-buffers: which are mapped, which are not, and what
- * becomes of them when the program does something to their memory.
+ * mapping.c - receive buffers under --map-buffers, with costs by which each class is mapped: which are mapped, which
+ * are not, and what becomes of them when the program does something to their memory.
  *
- *	mapping [CASE...]	run with two ranks over `railgauge exec --map-buffers`, with costs by which each class is mapped
- *	mapping nothing		with costs by which none is, or without the option
- *	mapping learns		without costs
- *
- * Rank 0 sends, rank 1 receives, looks at every byte, and finds in /proc/self/maps what was mapped.
- * Both run the same calls.  "CASE: skipped: why" or "CASE: well" a line, "failed" in what is wrong.
+ *	mapping [CASE...]	run with two ranks over `railgauge exec --map-buffers`
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,117 +24,9 @@
 #include <unistd.h>
 
 #include "../page.h"
+#include "mapping_kit.h"
 
 enum { BYTES = 1 << 20 };
-
-static int rank, wrong;
-static const char *now;			/* the case */
-static unsigned turn;			/* number of the next message, and its pattern */
-
-static void check_at(int line, bool right, const char *what)
-{
-	if (right)
-		return;
-	printf("%s: failed: rank %d, line %d: %s\n", now, rank, line, what);
-	wrong++;
-}
-#define check(right) check_at(__LINE__, right, #right)
-
-/* ---- Messages ------------------------------------------------------------ */
-
-static unsigned char value(unsigned seed, size_t i)
-{
-	return (unsigned char)(seed * 131 + i * 7 + (i >> 8) * 13 + (i >> 16));
-}
-
-static void fill(unsigned char *at, size_t bytes, unsigned seed)
-{
-	for (size_t i = 0; i < bytes; i++)
-		at[i] = value(seed, i);
-}
-
-static bool is_filled(const unsigned char *at, size_t bytes, unsigned seed)
-{
-	for (size_t i = 0; i < bytes; i++)
-		if (at[i] != value(seed, i))
-			return false;
-	return true;
-}
-
-/* The next message, into buf; its seed. */
-static unsigned message(void *buf, size_t bytes)
-{
-	unsigned seed = ++turn;
-
-	if (rank == 0) {
-		unsigned char *from = malloc(bytes);
-
-		fill(from, bytes, seed);
-		MPI_Send(from, (int)bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
-		free(from);
-	} else {
-		memset(buf, 0xee, bytes);
-		MPI_Recv(buf, (int)bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		check(is_filled(buf, bytes, seed));
-	}
-	return seed;
-}
-
-static unsigned messages(void *buf, size_t bytes, int count)
-{
-	unsigned seed = 0;
-
-	while (count-- > 0)
-		seed = message(buf, bytes);
-	return seed;
-}
-
-/* ---- What is mapped ------------------------------------------------------ */
-
-/* Pages of the range that are the memory which peers map. */
-static size_t mapped(const void *at, size_t bytes)
-{
-	uintptr_t start = (uintptr_t)at, end = start + bytes, from, to;
-	FILE *maps = fopen("/proc/self/maps", "re");
-	size_t pages = 0;
-	char line[512], mode[8];
-
-	while (maps && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s", &from, &to, mode) != 3 ||
-		    !strstr(line, "softhca-memory") || mode[3] != 's')
-			continue;
-		from = from < start ? start : from;
-		to = to > end ? end : to;
-		if (from < to)
-			pages += (to - from) / PAGE;
-	}
-	if (maps)
-		fclose(maps);
-	return pages;
-}
-
-static bool is_mapped(const void *at, size_t bytes)
-{
-	uintptr_t start = ((uintptr_t)at + PAGE - 1) / PAGE * PAGE;
-	uintptr_t end = ((uintptr_t)at + bytes) / PAGE * PAGE;
-
-	return rank == 0 || mapped((void *)start, end - start) == (end - start) / PAGE;
-}
-
-static bool is_not(const void *at, size_t bytes)
-{
-	return mapped(at, bytes) == 0;
-}
-
-/* Take an address without earlier mappings: an address that came and went often is mapped late. */
-static unsigned char *pages(size_t bytes)
-{
-	static uintptr_t next = (uintptr_t)1 << 44;
-	void *at = mmap((void *)(next += (uintptr_t)1 << 28), bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return at == MAP_FAILED ? NULL : at;
-}
 
 /* ---- What is mapped, and when -------------------------------------------- */
 
@@ -272,46 +159,6 @@ static const char *sends(void)
 	check(is_not(buf, BYTES));
 	munmap(buf, BYTES);
 	munmap(to, BYTES);
-	return NULL;
-}
-
-/* Buffers of each size that are used again and again, one by one or several at once. */
-static void reuse(size_t bytes, int count, bool stays)
-{
-	enum { SEVERAL = 4 };
-	unsigned char *buf[SEVERAL];
-	MPI_Request request[SEVERAL];
-
-	for (int i = 0; i < SEVERAL; i++)
-		buf[i] = pages(bytes);
-	for (int n = 0; n < count; n++) {
-		message(buf[0], bytes);
-		for (int i = 0; i < SEVERAL; i++)
-			if (rank == 0)
-				MPI_Isend(buf[i], (int)bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request[i]);
-			else
-				MPI_Irecv(buf[i], (int)bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &request[i]);
-		MPI_Waitall(SEVERAL, request, MPI_STATUSES_IGNORE);
-		for (int i = 0; i < SEVERAL; i++)
-			check(!stays || is_not(buf[i], bytes));
-	}
-	for (int i = 0; i < SEVERAL; i++)
-		munmap(buf[i], bytes);
-}
-
-/* No page moves, whatever is used again. */
-static const char *nothing(void)
-{
-	for (size_t bytes = 32 << 10; bytes <= 4 << 20; bytes *= 2)
-		reuse(bytes, (int)((16 << 20) / bytes), true);
-	return NULL;
-}
-
-/* Pages move to and fro while plain and mapped memory are compared. */
-static const char *learns(void)
-{
-	reuse(64 << 10, 600, false);
-	reuse(512 << 10, 150, false);
 	return NULL;
 }
 
@@ -659,11 +506,7 @@ static const char *slices(void)
 
 /* ---- Cases ---------------------------------------------------------------- */
 
-static const struct {
-	const char *name;
-	const char *(*run)(void);	/* NULL, or why it was skipped */
-	bool other;			/* of other costs: it runs where it is named */
-} cases[] = {
+static const struct mapping_case cases[] = {
 	{ "second_use", second_use }, { "shorter", shorter }, { "lengths_in_turn", lengths_in_turn },
 	{ "parts", parts }, { "gaps", gaps }, { "window", window },
 	{ "sends", sends }, { "thread_stack", thread_stack }, { "other_stack", other_stack },
@@ -671,41 +514,9 @@ static const struct {
 	{ "bound", bound }, { "userfault", userfault }, { "device", device },
 	{ "grown", grown }, { "emptied", emptied }, { "remapped", remapped },
 	{ "forked", forked }, { "bounds", bounds }, { "slices", slices },
-	{ "nothing", nothing, true }, { "learns", learns, true },
 };
-
-static bool is_wanted(size_t i, int argc, char **argv)
-{
-	for (int k = 1; k < argc; k++)
-		if (!strcmp(argv[k], cases[i].name))
-			return true;
-	return argc < 2 && !cases[i].other;
-}
 
 int main(int argc, char **argv)
 {
-	int provided, all = 0;
-
-	MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *why;
-		int before = wrong;
-
-		if (!is_wanted(i, argc, argv))
-			continue;
-		now = cases[i].name;
-		usleep(20000);		/* files of the case before are looked for every 10 ms */
-		MPI_Barrier(MPI_COMM_WORLD);
-		why = cases[i].run();
-		if (rank == 1)
-			printf("%s: %s%s\n", now, why ? "skipped: " : wrong > before ? "failed" : "well",
-			       why ? why : "");
-		fflush(stdout);
-	}
-	MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-	if (rank == 0)
-		printf("wrong: %d\n", all);
-	MPI_Finalize();
-	return all != 0;
+	return mapping_run(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
 }

@@ -50,20 +50,26 @@ mapping --over stripe --soft ports=2,rate=20GB/s,latency=1us --nodes 2
 costs halves
 mapping --over single --soft ideal
 
-# Where plain memory costs less no page moves, and none without the option.
+# reused CASE OPTION...
+reused() {
+	case=$1
+	shift
+	launch 2 src/cli/railgauge exec --over single --soft ideal --ledger "$@" -- tests/mpi/mapping_costs "$case"
+	expect "$case $*" eval 'right && grep -qx "$case: well" "$out"'
+}
+
+# Where plain memory costs less no page moves, and none without the option, whatever the costs are.
 costs plain
-for option in --map-buffers --ledger; do
-	launch 2 src/cli/railgauge exec --over single --soft ideal --ledger $option -- tests/mpi/mapping nothing
-	expect "$option: nothing is mapped" right
-	expect "... the ledger: no buffer" eval '! grep "receive buffers mapped" "$err" | grep -qv "map-buffers): 0,"'
-done
-unset RAILGAUGE_COSTS
-launch 2 src/cli/railgauge exec --over single --soft ideal --ledger -- tests/mpi/mapping nothing
-expect "without the option nothing is mapped" right
+reused nothing --map-buffers
+expect "... the ledger: no buffer" grep -q 'receive buffers mapped (--map-buffers): 0, of 0 bytes' "$err"
+expect "... the costs were taken" grep -q '^  learned, rank 1: map [a-z]* all 128K plain .*(given by --costs)$' "$err"
+costs written
+reused nothing
 expect "... nor learned" eval '! grep -q "learned, .*: map " "$err"'
-launch 2 src/cli/railgauge exec --over single --soft ideal --ledger --map-buffers -- tests/mpi/mapping learns
-expect "while costs are compared all bytes come" right
-expect "... the ledger has them" grep -q \
+unset RAILGAUGE_COSTS
+reused nothing
+reused learns --map-buffers
+expect "... the ledger has the costs" grep -q \
 	"^  learned, rank 1: map [a-z]* all 512K [a-z]* plain=[1-9][0-9]* written=[0-9]* halves=[0-9]* move=[0-9]* (" "$err"
 expect "nothing in /dev/shm" shm_is_clean
 finish
