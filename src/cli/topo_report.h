@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "rail/plan.h"
+#include "rail/programs.h"
 #include "topo/topo.h"
 
 /* An error counter since it was last cleared. */
@@ -28,7 +29,7 @@ struct topo_rail {
 	struct topo_port port;		/* number 0: unknown */
 	bool unusable;			/* true: no RDMA immediates */
 	bool lag;			/* several cables under one name */
-	char why[200];			/* why an ACTIVE port is no rail; "": it is, or its place decides */
+	char why[RAIL_WHY_BYTES];	/* why an ACTIVE port is no rail; "": it is, or its place decides */
 	uint32_t queue_pairs;		/* of the adapter; 0: not known */
 	uint32_t objects;		/* of the adapter, by the control group; 0: no limit */
 	uint32_t requests, cq_entries;	/* of a queue pair, of a completion queue there; 0: not known */

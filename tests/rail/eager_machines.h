@@ -75,4 +75,15 @@ static struct world world_make(const struct machine *machine, uint64_t seed)
 	return w;
 }
 
+/* A launch that another pair slows now and then. */
+static struct world world_beside_rival(const struct machine *machine, uint64_t launch)
+{
+	struct world w = world_make(machine, 7919 * launch + 1);
+
+	w.noise = .1;
+	w.rival = .5;
+	w.bad = 97;
+	return w;
+}
+
 #endif

@@ -197,13 +197,10 @@ static double beside_rivals(const struct machine *m, uint64_t bytes, int load)
 	double sum = 0;
 
 	for (uint64_t seed = 0; seed < LAUNCHES; seed++) {
-		struct world w = world_make(m, 7919 * seed + 1);
+		struct world w = world_beside_rival(m, seed);
 		const struct rail_eager_cell *cell = &w.choice.cell[load][rail_eager_class(bytes)];
 		double ns[EAGER_SCHEMES];
 
-		w.noise = .1;
-		w.rival = .5;
-		w.bad = 97;
 		if (load == EAGER_ALONE)
 			alone(&w, bytes, 200);
 		else

@@ -141,13 +141,10 @@ static double beside_rivals(const struct machine *m, uint64_t bytes)
 	double sum = 0;
 
 	for (uint64_t seed = 0; seed < LAUNCHES; seed++) {
-		struct world w = world_make(m, 7919 * seed + 1);
+		struct world w = world_beside_rival(m, seed);
 		const struct rail_eager_cell *cell = &w.choice.cell[EAGER_CROSSING][rail_eager_class(bytes)];
 		double ns[EAGER_SCHEMES];
 
-		w.noise = .1;
-		w.rival = .5;
-		w.bad = 97;
 		windows(&w, bytes, 64, 190);
 		assert_true(cell->settled);
 		for (int s = 0; s < EAGER_SCHEMES; s++)

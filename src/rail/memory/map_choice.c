@@ -35,6 +35,11 @@ void rail_map_choice_init(struct rail_map_choice *choice)
 		}
 }
 
+static uint32_t cost(const struct rail_map_cell *cell, enum rail_map_scheme scheme)
+{
+	return rail_scheme_cost(&cell->race, (enum rail_scheme)scheme);
+}
+
 /* ---- Moves --------------------------------------------------------------- */
 
 uint32_t rail_map_move_cost(const struct rail_map_cell *cell)
@@ -76,8 +81,8 @@ static bool may_move(const struct rail_map_cell *cell)
 
 uint32_t rail_map_due(const struct rail_map_cell *cell)
 {
-	const uint32_t plain = rail_scheme_cost(&cell->race, (enum rail_scheme)MAP_PLAIN);
-	const uint32_t mapped = rail_scheme_cost(&cell->race, (enum rail_scheme)cell->race.scheme);
+	const uint32_t plain = cost(cell, MAP_PLAIN);
+	const uint32_t mapped = cost(cell, rail_map_wanted(cell));
 	const uint32_t move = rail_map_move_cost(cell);
 
 	if (!cell->race.settled || !move)
@@ -89,8 +94,8 @@ uint32_t rail_map_due(const struct rail_map_cell *cell)
 
 enum rail_map_scheme rail_map_mapped(const struct rail_map_cell *cell)
 {
-	const uint32_t written = rail_scheme_cost(&cell->race, (enum rail_scheme)MAP_WRITTEN);
-	const uint32_t halves = rail_scheme_cost(&cell->race, (enum rail_scheme)MAP_HALVES);
+	const uint32_t written = cost(cell, MAP_WRITTEN);
+	const uint32_t halves = cost(cell, MAP_HALVES);
 	const enum rail_map_scheme wanted = rail_map_wanted(cell);
 
 	if (wanted != MAP_PLAIN)

@@ -147,6 +147,17 @@ static uint32_t rails_on(const struct crowd *c, unsigned rail)
 	return on & ((UINT32_C(1) << rail) - 1) ? 0 : on;
 }
 
+/* "4 ranks there, each connected with 3 peers and itself, take" */
+static const char *ranks_text(const struct crowd *c, char *buf, size_t size)
+{
+	const unsigned processes = (unsigned)c->node.processes, others = (unsigned)(c->peers - c->itself);
+
+	snprintf(buf, size, "%u rank%s there, each connected with %u peer%s%s, take%s", processes,
+		 processes == 1 ? "" : "s", others, others == 1 ? "" : "s", c->itself ? " and itself" : "",
+		 processes == 1 ? "s" : "");
+	return buf;
+}
+
 /* Where narrow is not enough, each host has a warning of its own (limits.c). */
 static bool pairs_are_few(const struct crowd *c, unsigned rail, char *why, size_t size)
 {
@@ -154,17 +165,14 @@ static bool pairs_are_few(const struct crowd *c, unsigned rail, char *why, size_
 	const uint32_t on = rails_on(c, rail);
 	const uint64_t all = rail_plan_pairs(&c->peer, &c->node, on, false);
 	const uint64_t narrow = rail_plan_pairs(&c->narrow, &c->node, on, true);
-	const unsigned processes = (unsigned)c->node.processes, others = (unsigned)(c->peers - c->itself);
+	char ranks[128];
 
 	if (!port->queue_pairs || !on || all <= port->queue_pairs)
 		return false;
 	if (why && !*why && narrow <= port->queue_pairs)
-		snprintf(why, size, "%.*s of %s has %u queue pairs; %u rank%s there, each connected with %u "
-			 "peer%s%s, take%s %llu: " RAIL_NARROW " %llu",
+		snprintf(why, size, "%.*s of %s has %u queue pairs; %s %llu: " RAIL_NARROW " %llu",
 			 (int)choice_device_length(port), port->name, c->host->name, port->queue_pairs,
-			 processes, processes == 1 ? "" : "s", others, others == 1 ? "" : "s",
-			 c->itself ? " and itself" : "", processes == 1 ? "s" : "", (unsigned long long)all,
-			 (unsigned long long)narrow);
+			 ranks_text(c, ranks, sizeof(ranks)), (unsigned long long)all, (unsigned long long)narrow);
 	return true;
 }
 
@@ -175,16 +183,15 @@ static bool objects_are_few(const struct crowd *c, unsigned rail, char *why, siz
 	const uint32_t on = rails_on(c, rail);
 	const uint64_t all = rail_plan_objects(&c->peer, &c->node, on, false);
 	const uint64_t narrow = rail_plan_objects(&c->narrow, &c->node, on, true);
-	const unsigned processes = (unsigned)c->node.processes, others = (unsigned)(c->peers - c->itself);
+	char ranks[128];
 
 	if (!port->objects || !on || all <= port->objects)
 		return false;
 	if (why && !*why && narrow <= port->objects)
-		snprintf(why, size, "the control group of %s has %u objects of %.*s (rdma.max); %u rank%s there, each "
-			 "connected with %u peer%s%s, take%s %llu, of which %llu are queue pairs: " RAIL_NARROW " %llu",
-			 c->host->name, port->objects, (int)choice_device_length(port), port->name, processes,
-			 processes == 1 ? "" : "s", others, others == 1 ? "" : "s",
-			 c->itself ? " and itself" : "", processes == 1 ? "s" : "", (unsigned long long)all,
+		snprintf(why, size, "the control group of %s has %u objects of %.*s (rdma.max); %s %llu, of which "
+			 "%llu are queue pairs: " RAIL_NARROW " %llu", c->host->name, port->objects,
+			 (int)choice_device_length(port), port->name, ranks_text(c, ranks, sizeof(ranks)),
+			 (unsigned long long)all,
 			 (unsigned long long)rail_plan_pairs(&c->peer, &c->node, on, false), (unsigned long long)narrow);
 	return true;
 }

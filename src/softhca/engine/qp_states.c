@@ -234,10 +234,11 @@ static int change(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, int 
 	}
 	qp->fast = false;
 	atomic_store(&qp->state, to);
-	if (to == IBV_QPS_RTS)
+	if (to == IBV_QPS_RTS) {
 		hca_loss_start(qp->fabric);
-	if (to == IBV_QPS_RTS && qp->link->qp_sends)
-		qp->link->qp_sends(qp);
+		if (qp->link->qp_sends)
+			qp->link->qp_sends(qp);
+	}
 	hca_sq_progress(qp);
 	return 0;
 }
