@@ -399,7 +399,7 @@ struct topo_need topo_need(const struct topo_report *r)
 	return n;
 }
 
-/* What all connections take of a rail's adapter, wherever the node is; 0: a rail before it is on the adapter, too. */
+/* The count that all connections take of a rail's adapter, at the node with most; 0: an earlier rail is on it. */
 static uint64_t most_on(const struct topo_report *r, int rail, bool narrow,
 			uint64_t (*count)(const struct rail_plan_peer *peer, const struct rail_plan_node *node,
 					  uint32_t on, bool narrow))

@@ -68,18 +68,18 @@ int cli_tune(int argc, char **argv)
 			   "host, and save the table.",
 		.tables = &table, .table_count = 1,
 		.notes = "Example: railgauge tune --output table -- --over stripe; then "
-			 "RAILGAUGE_COSTS=table, --coll @table\n\n"
+			 "RAILGAUGE_COSTS=table; --coll @table takes\nthe algorithms alone\n\n"
 			 "Lines of the table are \"COLLECTIVE RANKS BYTES ALGORITHM\", for --coll, and "
 			 "for RAILGAUGE_COSTS\n\"costs 1 PROCESSOR\" (1: the version), then \"cell TABLE "
 			 "PLACE LOAD BYTES SCHEME NAME=COST...\" for each\nclass of messages up to BYTES (0: "
 			 "any more), costs in nanoseconds of a message (0: not measured),\nand \"costs-end "
 			 "CELLS\".  A table of another processor is refused.\n\n"
 			 "TABLE: receive, who copies an offered message; send, whether one of 8 to 64 KiB is "
-			 "offered or sent\neagerly; map, with --map-buffers, is a receive buffer\nmapped (move: what that costs itself).  PLACE of the peer, by the CPUs that both processes are bound "
+			 "offered or sent\neagerly; map, with --map-buffers, whether peers map a receive buffer (move: the cost of\nmapping one).  PLACE of the peer, by the CPUs that both processes are bound "
 			 "to: cache (the last one is\nshared), package, apart (another package); host: one of "
 			 "them is not bound.  A cell of host is for\neach place that has none.  LOAD: alone, "
 			 "queued, crossing, crossing-mixed (of unlike\nsizes); of send: alone, row, row-mixed, crossing, "
-			 "crossing-mixed.",
+			 "crossing-mixed; of map: all.",
 	};
 	int first, rc = opt_parse(&program, argc, argv, &first);
 

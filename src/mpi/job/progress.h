@@ -24,7 +24,7 @@ struct req;
 /*
  * Where more ranks than cores wait, the peer whose message comes next needs this core.  A look at memory
  * costs less than a switch of ranks, and two in a row find what another core has just written.  Wires
- * take more looks: with two, an MPI_Allgather of four ranks on two hosts took twice as long over TCP.
+ * take more looks, or an MPI_Allgather between hosts takes longer (`make bench-net`).
  */
 enum { LAYER_CROWDED_ROUNDS_MEMORY = 2, LAYER_CROWDED_ROUNDS_WIRE = 8 };
 

@@ -75,12 +75,13 @@ static inline struct rail_map_cell *rail_map_cell(struct rail_map_choice *choice
 	return &choice->cell[place][rail_scheme_class(bytes)];
 }
 
-/* What a message of the cell should go by now; of the two by a mapping, if its buffer is mapped. */
+/* The scheme that the next message of the cell wants. */
 static inline enum rail_map_scheme rail_map_wanted(const struct rail_map_cell *cell)
 {
 	return (enum rail_map_scheme)cell->race.scheme;
 }
 
+/* The scheme of a message whose buffer is mapped: the wanted one, or the better of both by a mapping. */
 enum rail_map_scheme rail_map_mapped(const struct rail_map_cell *cell);
 
 /* Is there something to learn from messages of the cell? */

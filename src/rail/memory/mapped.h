@@ -31,12 +31,12 @@ enum { MAPPED_MAX = 512 };
 int rail_mapped_open(struct rail_ctx *ctx);
 void rail_mapped_close(struct rail_ctx *ctx);
 
-/* What a receive has to do with mapping. */
+/* The state of a receive's buffer. */
 enum rail_map_use {
-	MAP_USE_NONE,			/* its buffer cannot be mapped */
-	MAP_USE_COULD,
-	MAP_USE_IS,
-	MAP_USE_MOVED,			/* it is mapped since a moment */
+	MAP_USE_NONE,			/* it cannot be mapped */
+	MAP_USE_COULD,			/* it is plain, and may be mapped later */
+	MAP_USE_IS,			/* it is mapped */
+	MAP_USE_MOVED,			/* it is mapped for this receive */
 };
 
 /*
@@ -46,7 +46,7 @@ enum rail_map_use {
  */
 struct rail_mr *rail_mapped_get(struct rail_ctx *ctx, const struct rail_buf *buf, size_t bytes, unsigned place,
 				enum rail_map_use *use);
-/* Who moves a message into a mapped buffer: MAP_WRITTEN or MAP_HALVES. */
+/* The scheme of a message into a mapped buffer: MAP_WRITTEN or MAP_HALVES. */
 enum rail_map_scheme rail_mapped_scheme(const struct rail_ctx *ctx, size_t bytes, unsigned place);
 /* The receive begins so.  True: its end is told by rail_mapped_done. */
 bool rail_mapped_take(struct rail_ctx *ctx, size_t bytes, unsigned place, enum rail_map_use use,

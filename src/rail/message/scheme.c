@@ -15,7 +15,7 @@ static const struct rail_race_plan plan[RAIL_LOADS] = {
 			 .samples = 12, .most = SCHEME_SAMPLES },
 	[LOAD_QUEUED] = { .glance = 2, .batch = 64, .least = 8, .first_pass = 2, .pass = 2, .visit = 1,
 			  .samples = 6, .most = 16 },
-	/* Of mixed sizes as well. */
+	/* Messages of mixed sizes, LOAD_MIXED, have this plan, too. */
 	[LOAD_CROSSING] = { .glance = 2, .batch = 16, .visit = 1, .samples = 6, .most = 16 },
 };
 

@@ -117,7 +117,10 @@ int rail_race_best(const struct rail_scheme_cell *cell)
 
 /* ---- Ratios -------------------------------------------------------------- */
 
-/* Of each sample of the scheme that has fewer, and the other's nearest one that is left; in order; 1 is UNIT. */
+/*
+ * The ratios of two schemes' costs, in order; 1 is UNIT.  Each sample of the scheme that has fewer is paired with
+ * the other's sample that is nearest in time and has no pair yet: both met the same state of the machine.
+ */
 enum { UNIT = 1 << 12, RATIO_MOST = 1 << 28 };
 
 struct ratios {

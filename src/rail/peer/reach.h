@@ -54,9 +54,9 @@ enum { REACH_ENDS_BYTES = 160 };
 /* Both ends, as the administrator of a fabric finds them: "LID 1, GID fe80::1; there LID 3, GID fe80::3". */
 const char *rail_reach_ends(const struct vrb_port *port, const struct vrb_ud_address *there,
 			    char buf[REACH_ENDS_BYTES]);
-/* What to check on the way from this port, where datagrams get no answer. */
+/* The advice for a line, where datagrams from this port get no answer: "check ..., or leave the rail out". */
 const char *rail_reach_advice(const struct vrb_port *port);
-/* The same where a connection is lost. */
+/* The advice where a connection over it is lost. */
 const char *rail_link_advice(const struct vrb_port *port);
 
 #endif

@@ -45,7 +45,7 @@ static int rows_add(struct rows *r, const struct nlmsghdr *h)
 	return 0;
 }
 
-/* One datagram: 1 if it ends the table, 0, or -errno. */
+/* Add the rows of a datagram.  1: it ends the table; 0: more come; or -errno. */
 static int rows_take(struct rows *r, const void *datagram, size_t left)
 {
 	const struct nlmsghdr *h = datagram;
