@@ -208,7 +208,7 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_net tests/softhca/test_netif tests/softhca/test_wire \
 	tests/softhca/test_wire_requester tests/softhca/test_wire_bounds tests/softhca/test_wire_breaches \
 	tests/softhca/test_wire_lives tests/softhca/test_wire_more tests/softhca/test_wire_turns
-SOFTHCA_UNITS += tests/softhca/test_netif_list tests/softhca/test_probe tests/softhca/test_kern
+SOFTHCA_UNITS += tests/softhca/test_netif_list tests/softhca/test_probe tests/softhca/test_kern tests/softhca/test_like
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
 endif
@@ -282,6 +282,7 @@ tests_softhca_test_memory_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_fabric_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_loopback_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_personality_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_like_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_loopback_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hca_proc_link
 TESTS += tests/softhca/conformance.sh
 dist_check_SCRIPTS += tests/net/ports.sh

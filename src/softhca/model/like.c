@@ -12,10 +12,10 @@ static const struct {
 #define MLX5 "order=rts,srqwr=32767,inline=828,maxwr=32768,maxsge=30,maxcqe=4194303,rdatom=16,rdinit=16"
 	{ "mlx5-ib", MLX5 ",link=ib" },
 	{ "mlx5-roce", MLX5 ",link=eth" CORE_GIDS },
-	{ "mlx5-vf", MLX5 ",qps=8192,link=ib,grh=required" },
-	{ "mlx4", "order=never,srq=65472,srqwr=16383,inline=1024,maxwr=16351,maxsge=32,maxcqe=4194303,"
+	{ "mlx5-vf", MLX5 ",qps=4096,link=ib,grh=required" },
+	{ "mlx4", "order=never,srq=65472,srqwr=16383,inline=928,maxwr=16351,maxsge=32,maxcqe=4194303,"
 	  "rdatom=16,rdinit=128,link=ib" },
-	{ "irdma-e810", "order=never,srq=0,uc=no,atomics=no,inline=101,maxwr=4063,maxsge=13,"
+	{ "irdma-e810", "order=never,srq=0,uc=no,atomics=no,inline=101,maxwr=4063,maxsge=13,maxcqe=1048574,"
 	  "rdatom=127,rdinit=128,link=eth,gids=ll.v2:ip4.v2" },
 	{ "bnxt_re", "order=never,uc=no,atomics=no,inline=96,maxsge=6,rdatom=126,rdinit=126,link=eth" CORE_GIDS },
 	{ "hns-hip08", "order=never,ud=no,uc=no,inline=32,maxwr=32768,maxsge=32,qps=4096,rdatom=128,rdinit=128,"
