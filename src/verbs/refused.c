@@ -59,9 +59,9 @@ const char *vrb_qp_refused(const struct vrb_adapter *adapter, enum ibv_qp_type t
 {
 	char memory[48], group[176];
 
-	/* bnxt_re says EINVAL of UC. */
+	/* bnxt_re says EINVAL of UC, hns of UD. */
 	if (rc == -EOPNOTSUPP || rc == -ENOSYS ||
-	    (rc == -EINVAL && type == IBV_QPT_UC && !beyond(adapter, want, buf, size)))
+	    (rc == -EINVAL && type != IBV_QPT_RC && !beyond(adapter, want, buf, size)))
 		snprintf(buf, size, "the device has none of type %s (%s)",
 			 type == IBV_QPT_UD ? "UD" : type == IBV_QPT_UC ? "UC" : "RC", strerror(-rc));
 	else if (!beyond(adapter, want, buf, size)) {

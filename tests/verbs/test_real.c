@@ -104,6 +104,11 @@ static void test_no_datagrams(void **state)
 	assert_string_equal(strchr(text, '\n') + 1,
 		"test_real: fake0:1: cannot make a queue pair for datagrams, by which peers connect: "
 		"the device has none of type UD (Operation not supported)\n");
+	capture_begin(2);
+	assert_int_equal(vrb_ud_create(&a, &ports.port[0], 11, 11, &ud), -EINVAL);
+	assert_string_equal(capture_end(),
+		"test_real: fake0:1: cannot make a queue pair for datagrams, by which peers connect: "
+		"the device has none of type UD (Invalid argument)\n");
 	vrb_adapter_close(&a);
 }
 
