@@ -176,7 +176,7 @@ static void fake_say(const struct saying *s)
 	atomic_fetch_add(&fake.told, 1);
 }
 
-static void fake_progress(struct hca_fabric *f)
+static uint64_t fake_progress(struct hca_fabric *f)
 {
 	struct saying s;
 	uint64_t rung;
@@ -187,6 +187,7 @@ static void fake_progress(struct hca_fabric *f)
 		rung = 0;
 	while (take(&s))
 		fake_say(&s);
+	return rg_now_ns();
 }
 
 static int fake_wait_fd(struct hca_fabric *f)

@@ -413,7 +413,8 @@ static void look(struct hca_fabric *f)
 {
 	uint32_t seen = atomic_load(&f->self->attention);
 
-	if (!atomic_exchange(&f->faults, 0) && seen == atomic_load(&f->attention))
+	/* Read first: an exchange in each pass costs a poller more. */
+	if (!(atomic_load(&f->faults) && atomic_exchange(&f->faults, 0)) && seen == atomic_load(&f->attention))
 		return;
 	atomic_store(&f->attention, seen);
 	check_faults(f);
@@ -517,8 +518,7 @@ static void run_wire(struct hca_engine *e)
 {
 	struct hca_fabric *f = &e->fabric;
 
-	f->wire->progress(f);
-	atomic_store_explicit(&e->ran_ns, rg_now_ns(), memory_order_relaxed);
+	atomic_store_explicit(&e->ran_ns, f->wire->progress(f), memory_order_relaxed);
 	look(f);
 	take_turns(e);
 	atomic_store(&e->wire_ns, f->wire->next_ns(f));

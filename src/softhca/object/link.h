@@ -197,7 +197,7 @@ struct hca_link_operations {
 	 * Serve them: receive, send, upcalls.  By one thread at a time, in every verb that polls or
 	 * posts; fabric.life held, no qp->lock.
 	 */
-	void (*progress)(struct hca_fabric *f);
+	uint64_t (*progress)(struct hca_fabric *f);
 	/* A descriptor that is readable when progress has work, the same always; -1: none. */
 	int (*wait_fd)(struct hca_fabric *f);
 	/*

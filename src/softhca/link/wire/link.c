@@ -188,7 +188,7 @@ static bool hears_datagrams(const struct hca_wire *wire)
 	       hca_wire_pass(wire) - busy < DATAGRAM_PASSES;
 }
 
-static void progress(struct hca_fabric *f)
+static uint64_t progress(struct hca_fabric *f)
 {
 	struct hca_wire *wire = f->wire_state;
 	bool direct;
@@ -207,6 +207,7 @@ static void progress(struct hca_fabric *f)
 	if (atomic_load_explicit(&wire->look_ns, memory_order_relaxed) <= now)
 		hca_wire_look(wire, now);
 	hca_wire_peers_sweep(wire);
+	return now;
 }
 
 static int wait_fd(struct hca_fabric *f)
