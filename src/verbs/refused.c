@@ -65,7 +65,8 @@ const char *vrb_qp_refused(const struct vrb_adapter *adapter, enum ibv_qp_type t
 		snprintf(buf, size, "the device has none of type %s (%s)",
 			 type == IBV_QPT_UD ? "UD" : type == IBV_QPT_UC ? "UC" : "RC", strerror(-rc));
 	else if (!beyond(adapter, want, buf, size)) {
-		if (rc == -ENOMEM)
+		/* irdma says EOVERFLOW of a full table, hns ENOSPC. */
+		if (rc == -ENOMEM || rc == -EOVERFLOW || rc == -ENOSPC)
 			snprintf(buf, size, "%s (the device has %d queue pairs%s)", strerror(-rc),
 				 adapter->attr.max_qp, locked_limit(memory, sizeof(memory)));
 		else

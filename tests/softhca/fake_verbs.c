@@ -178,7 +178,7 @@ EXPORT int ibv_query_port(struct ibv_context *c, uint8_t port, struct _compat_ib
 
 EXPORT int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
 {
-	*attr = (struct ibv_device_attr){ .phys_port_cnt = 1 };
+	*attr = (struct ibv_device_attr){ .phys_port_cnt = 1, .max_qp = 8 };
 	strcpy(attr->fw_ver, "1.2.3");
 	return 0;
 }
@@ -196,10 +196,22 @@ EXPORT int ibv_destroy_cq(struct ibv_cq *q)
 	return q == &cq ? 0 : EINVAL;
 }
 
-/* Providers differ in what they say of a type that the device has not: 11 requests meet the other. */
+/* Providers differ in what they say of a type that the device has not, or of a full table. */
 EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *p, struct ibv_qp_init_attr *init)
 {
-	errno = init->cap.max_send_wr == 11 ? EINVAL : EOPNOTSUPP;
+	switch (init->cap.max_send_wr) {
+	case 11:
+		errno = EINVAL;
+		break;
+	case 12:
+		errno = EOVERFLOW;
+		break;
+	case 13:
+		errno = ENOSPC;
+		break;
+	default:
+		errno = EOPNOTSUPP;
+	}
 	return init->qp_type == IBV_QPT_RC ? &qp : NULL;
 }
 

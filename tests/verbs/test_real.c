@@ -109,6 +109,12 @@ static void test_no_datagrams(void **state)
 	assert_string_equal(capture_end(),
 		"test_real: fake0:1: cannot make a queue pair for datagrams, by which peers connect: "
 		"the device has none of type UD (Invalid argument)\n");
+	for (uint32_t requests = 12; requests <= 13; requests++) {
+		capture_begin(2);
+		assert_int_equal(vrb_ud_create(&a, &ports.port[0], requests, requests, &ud),
+				 requests == 12 ? -EOVERFLOW : -ENOSPC);
+		assert_non_null(strstr(capture_end(), "(the device has 8 queue pairs, ulimit -l: "));
+	}
 	vrb_adapter_close(&a);
 }
 
