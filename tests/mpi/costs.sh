@@ -54,16 +54,32 @@ expect "a comparison has those of each side" [ "$(grep -c '^# [AB] learned, 1 of
 launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/known_calls
 expect "exec --ledger tells them of each rank" eval \
 	'[ "$(grep -c "^  learned, rank [01]: receive [a-z]* queued 16K turns read=900 halves=800 turns=600 (given by --costs)$" "$err")" -eq 2 ]'
-launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/learn_suite native
-expect "it tells the races of collectives, once" \
-	[ "$(grep -c '^  learned, 2 ranks: allreduce 128K [a-z]* [a-z]*=[0-9]* .*(measured)$' "$err")" -eq 1 ]
+# Races of collectives stay when their communicators are freed.
+for RG_CASE in world splits_in_a_loop; do
+	export RG_CASE
+	launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/learn_suite single
+	expect "it tells the races of collectives, once ($RG_CASE)" \
+		[ "$(grep -c '^  learned, 2 ranks on 2 nodes over single: allreduce 128K [a-z]* [a-z]*=[0-9]* .*(measured)$' "$err")" -eq 1 ]
+done
+unset RG_CASE
+launch 2 collective/rg_allreduce --soft ideal,ports=1 -m 64K:64K -i 200 -x 1 --ledger --json "$json" --overwrite \
+	--over single,single,rendezvous=read
+race='"collective": *"allreduce", *"ranks": *2, *"nodes": *2, *"over": *"single[a-z,=]*", *"places": *"[a-z]*", *"bytes": *65536'
+expect "rg_allreduce ends well" [ $rc -eq 0 ]
+expect "its end record has the races of each way" eval \
+	'[ "$(grep "\"type\": *\"end\"" "$json" | grep -o "$race, *\"algorithm\": *\"[a-z]*\", *\"why\": *\"measured\", *\"algorithms\": *{\"[a-z]*\": *{\"cost_ns\": *[1-9]" | wc -l)" -eq 2 ]'
+expect "it tells them" \
+	[ "$(grep -c '^# learned by rank 0: allreduce of 2 ranks over single[a-z,=]*, to 65536 bytes: [a-z]*, measured (' "$out")" -eq 2 ]
+src/cli/railgauge report --no-plot "$json" >"$out" 2>"$err"
+expect "a report has them in its line" grep -q \
+	'^# learned: .*allreduce of 2 ranks over single,rendezvous=read [a-z]* to 64K' "$out"
 if [ "$(nproc)" -le 2 ]; then
 	export RG_CASE=world
 	launch 3 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/learn_suite native
 	unset RG_CASE
 	expect "ranks that share cores keep the table's choice" grep -q \
-		'^  learned, 3 ranks: allgather 64K [a-z-]* (the table.s, since ranks share cores)$' "$err"
-	expect "what the file has a rule for is not raced" eval '! grep -q "learned, 3 ranks: bcast" "$err"'
+		'^  learned, 3 ranks on 2 nodes over single: allgather 64K [a-z-]* (the table.s, since ranks share cores)$' "$err"
+	expect "what the file has a rule for is not raced" eval '! grep -q "learned, 3 ranks.*: bcast" "$err"'
 fi
 
 # Mapped receive buffers, of --map-buffers alone.

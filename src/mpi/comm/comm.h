@@ -58,6 +58,7 @@ struct comm {
 	 */
 	struct comm *collective;
 	struct coll_learned *learned;	/* in such a record: see coll_agree.h; NULL: nothing yet */
+	struct coll_kept *kept;		/* ... the job's races of its kind: see coll_job.h; NULL: none */
 	unsigned collectives;		/* in such a record: collectives begun */
 	unsigned withdrawn;		/* ... the number after the last one that was withdrawn */
 };
