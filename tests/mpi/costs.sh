@@ -147,6 +147,27 @@ expect "... with names" grep -q '"way": *"single,rendezvous=turns"' "$json"
 refused pt2pt/rg_bw 2 '--over rendezvous neither: unknown' -m 8 --over single,rendezvous=neither
 refused pt2pt/rg_bw 2 'the MPI library has no such options' -m 8 --over native,rendezvous=read
 
+# So are eager limits: messages up to it are eager, larger ones offered, whatever the job's buffers.
+launch 2 pt2pt/rg_bw --soft ideal,ports=1 -m 16K:64K -i 20 -x 1 --ledger \
+	--over single,eager=8K,single,eager=16K,single,eager=32K,single,eager=64K
+expect "each limit is a way of one launch" [ $rc -eq 0 ]
+# Of each size 20 windows of 64 messages.
+fewer=-1280
+for limit in 8 16 32 64; do
+	count=$(sed -n "s/^# ledger single,eager=${limit}K .* \([0-9]*\) eager messages.*/\1/p" "$out")
+	expect "eager=${limit}K: messages of one more size are eager ($count, $fewer)" \
+		[ "$count" -ge $((fewer + 1280)) -a "$count" -lt $((fewer + 2560)) ]
+	fewer=$count
+done
+expect "eager=64K: none is offered" grep -q '^# ledger single,eager=64K .* eager messages, 0 chunks' "$out"
+refused pt2pt/rg_bw 2 '--over eager 65K: .*(accepted: 0 to 64K, or auto)' -m 8 --over single,eager=65K
+refused pt2pt/rg_bw 2 '--over eager soon: .*(accepted: 0 to 64K, or auto)' -m 8 --over single,eager=soon
+refused pt2pt/rg_bw 2 "--over eager=32768: .*accepted: 0 to 16384, the job's --eager" -m 8 --eager 16K \
+	--over single,eager=32K
+refused pt2pt/rg_bw 2 "--over eager=32768: .*accepted: 0 to 8192, the job's --eager" -m 8 --soft ports=1,rate=1GB/s,latency=1us \
+	--over single,eager=32K
+refused pt2pt/rg_bw 2 'the MPI library has no such options' -m 8 --over native,eager=8K
+
 # railgauge tune is the same command.
 in_turn env $([ "$RG_MPI_FLAVOR" != openmpi ] || echo OMPI_MCA_rmaps_base_oversubscribe=1) \
 	src/cli/railgauge tune --launcher "$MPIRUN -n {n}" --output "$work/tuned" -- --over single -m 1K:1K -i 4 \

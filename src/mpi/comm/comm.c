@@ -118,22 +118,16 @@ static uint64_t way_digest(const struct rail_way *w)
 	return d >> 1;	/* room for the complement below: MPI_UINT64_T has no sign */
 }
 
-/* The way of a job's communicators has values that others follow from, so these count as the job's. */
+/* A threshold that was measured is the job's. */
 static struct world_settings settings_of(const struct rail_way *way)
 {
-	const struct rail_way job = {
-		.policy = way->policy, .threshold = way->threshold, .eager = world_settings.rail.eager,
-	};
 	struct world_settings s = world_settings;
 
 	s.rail.rendezvous = way->rendezvous;
 	s.rail.completion = way->completion;
+	s.rail.eager = way->eager;
 	if (s.rail.threshold != OPT_SPECIAL && rail_policies[way->policy].spreads)
 		s.rail.threshold = way->threshold;
-	if (!way->eager_auto && way->eager != OPT_SPECIAL &&
-	    (s.rail.eager == OPT_SPECIAL ||
-	     rail_eager_limit(layer.rails, way) != rail_eager_limit(layer.rails, &job)))
-		s.rail.eager = way->eager;
 	return s;
 }
 
@@ -207,10 +201,10 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 		return rc;
 	}
 	coll_job_begin(c->collective, all + RACES);
-	/* The kind of memory matters to a message above this limit (send.c). */
-	c->way.eager_auto = wanted->eager_auto || wanted->eager == RAIL_AUTO;
-	c->way.eager = rail_eager_limit(layer.rails, &c->way);
+	c->way.eager_auto = wanted->eager == RAIL_AUTO;
 	c->collective->way = c->way;
+	/* The kind of memory matters to a message above this limit (send.c). */
+	c->eager = c->collective->eager = rail_eager_limit(layer.rails, &c->way);
 	c->context = all[CONTEXT];
 	c->collective->context = c->context | COMM_COLLECTIVE_CONTEXT;
 	attribute_set(handle, c);

@@ -40,6 +40,7 @@ struct comm {
 	MPI_Comm handle;
 	uint64_t context;		/* the same on all ranks; see comm.c */
 	struct rail_way way;
+	uint64_t eager;			/* rail_eager_limit of the way */
 	int rank, size;
 	int refs;			/* the communicator itself, and each operation on it */
 	struct rail_peer **peer;	/* indexed by rank */
