@@ -82,6 +82,27 @@ if [ "$(nproc)" -le 2 ]; then
 	expect "what the file has a rule for is not raced" eval '! grep -q "learned, 3 ranks.*: bcast" "$err"'
 fi
 
+# A sender that is away from MPI answers late: the choice that was given changes, and the ledger has the reason.
+costs 'cell receive host alone 1M halves read=1000 halves=900'
+launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/known_calls computes
+expect "the ledger tells of late senders" grep -q \
+	'^  learned, rank 1: [1-9][0-9]* messages read, since their senders answered late$' "$err"
+expect "... of their receivers alone" eval '! grep -q "learned, rank 0: .* answered late" "$err"'
+launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/known_calls
+expect "... and only of late ones" eval '! grep -q "learned, rank 1: [0-9][0-9]* messages read" "$err"'
+
+# What messages have cost, of at least two schemes that had their turns.
+unset RAILGAUGE_COSTS
+launch 2 pt2pt/rg_bw --over single --soft ideal,ports=1 -m 256K:256K -i 200 -x 1 --ledger --json "$json" --overwrite
+cost='[a-z]* [1-9][0-9]* ns'
+expect "costs of messages are told" grep -q \
+	"^# learned by rank 1: receive, [a-z]*, queued, to 262144 bytes: [a-z]*, [rm][ace][a-z]* (.*$cost.*, $cost.*)\$" "$out"
+cell="\"load\": *\"queued\", *\"bytes\": *262144, *\"scheme\": *\"[a-z]*\", *\"why\": *\"[rm][ace][a-z]*\", *\"schemes\": *"
+grep '"type": *"end"' "$json" | grep -o "$cell{[^]]*" >"$work/cell"
+expect "the end record has them" [ "$(grep -o '"cost_ns": *[1-9]' "$work/cell" | wc -l)" -ge 2 ]
+expect "... and their samples" grep -q '"samples": *[1-9]' "$work/cell"
+export RAILGAUGE_COSTS="$work/costs"
+
 # Mapped receive buffers, of --map-buffers alone.
 costs 'cell map host all 64K written plain=900 written=800 halves=850 move=5000'
 launch 2 pt2pt/rg_bw --over single --soft ideal,ports=1 -m 64K:64K -i 20 -x 1 --ledger --map-buffers
