@@ -26,8 +26,8 @@ scheme_sizes=${MEASURE_SIZES:-4K:4M}
 scheme_args="--soft ideal --buffers malloc -i 2000 -x 5"
 # Ways of one launch, which take turns inside each size; forced ones pin the eager limit of today's default,
 # so that a choice of eager limits shows.  Options of a job make launches of their own.
-one_launch="native auto again read write both turns ring"
-own_launches="eager32K eager64K mapped"
+one_launch="native auto again read write both turns ring eager16K eager32K eager64K"
+own_launches="mapped"
 # Without a warm-up each way is a launch.
 first_ways="native auto again read both turns ring eager32K mapped"
 
@@ -37,11 +37,12 @@ scheme_item() {
 	native) echo native ;;
 	auto) echo single ;;
 	again) echo single,rendezvous=auto ;;
+	eager*) echo "single,eager=${1#eager}" ;;
 	*) echo single,eager=8K,rendezvous=$1 ;;
 	esac
 }
 
-scheme_name='s/^single$/auto/; s/^single,rendezvous=auto$/again/; s/^single,.*rendezvous=//'
+scheme_name='s/^single$/auto/; s/^single,rendezvous=auto$/again/; s/^single,.*rendezvous=//; s/^single,eager=/eager/'
 
 # scheme_options WAY: of a launch
 scheme_options() {
@@ -114,7 +115,7 @@ scheme_collectives() {
 		for ranks in ${MEASURE_RANKS:-2 4}; do
 			for k in $(seq "$few"); do
 				scheme_turn "$coll-$ranks" $ranks "collective/rg_$coll -m 4K:1M --time-cap 0.02" \
-					"native auto again read both" eager64K $(algorithms $coll)
+					"native auto again read both eager64K" $(algorithms $coll)
 			done
 		done
 	done

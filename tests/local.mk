@@ -128,8 +128,8 @@ tests_bench_late_error_la_SOURCES = tests/bench/late_error.c
 # -rpath: else no shared library is made of what is not installed.
 tests_bench_late_error_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 if HAVE_CMOCKA
-check_PROGRAMS += tests/mpi/test_coll tests/mpi/test_coll_learn tests/mpi/test_early tests/mpi/test_match tests/mpi/test_places tests/mpi/test_domains
-TESTS += tests/mpi/test_coll tests/mpi/test_coll_learn tests/mpi/test_early tests/mpi/test_match tests/mpi/test_places tests/mpi/test_domains
+check_PROGRAMS += tests/mpi/test_coll tests/mpi/test_coll_kept tests/mpi/test_coll_learn tests/mpi/test_early tests/mpi/test_match tests/mpi/test_places tests/mpi/test_domains
+TESTS += tests/mpi/test_coll tests/mpi/test_coll_kept tests/mpi/test_coll_learn tests/mpi/test_early tests/mpi/test_match tests/mpi/test_places tests/mpi/test_domains
 tests_mpi_test_domains_CPPFLAGS = $(AM_CPPFLAGS)
 tests_mpi_test_domains_SOURCES = tests/mpi/test_domains.c src/mpi/job/domains.c
 tests_mpi_test_domains_LDADD = $(CMOCKA_LIBS)
@@ -158,6 +158,9 @@ endif
 tests_mpi_test_coll_learn_CPPFLAGS = $(AM_CPPFLAGS)
 tests_mpi_test_coll_learn_SOURCES = tests/mpi/test_coll_learn.c src/mpi/coll/coll_learn.c
 tests_mpi_test_coll_learn_LDADD = librg-railmpi-rows.la $(CMOCKA_LIBS)
+tests_mpi_test_coll_kept_CPPFLAGS = $(AM_CPPFLAGS)
+tests_mpi_test_coll_kept_SOURCES = tests/mpi/test_coll_kept.c src/mpi/coll/coll_kept.c src/mpi/coll/coll_learn.c
+tests_mpi_test_coll_kept_LDADD = librg-railmpi-rows.la $(CMOCKA_LIBS)
 tests_mpi_test_coll_SOURCES = tests/mpi/test_coll.c
 tests_mpi_test_coll_LDADD = librg-railmpi-rows.la $(CMOCKA_LIBS)
 tests_mpi_test_early_LDADD = $(RAILMPI_LIB) $(MPI_LIBS) $(CMOCKA_LIBS)

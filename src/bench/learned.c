@@ -50,6 +50,29 @@ json_t *learned_json(bool given)
 	return places;
 }
 
+static json_t *race_json(const struct railmpi_race *race)
+{
+	json_t *algorithms = json_object();
+
+	for (int i = 0; i < race->candidates; i++)
+		json_object_set_new(algorithms, race->candidate[i].name, json_pack("{s:I}",
+			"cost_ns", (json_int_t)race->candidate[i].cost_ns));
+	return json_pack("{s:s, s:i, s:i, s:s, s:s, s:I, s:s, s:s, s:o}", "collective", race->collective,
+			 "ranks", race->ranks, "nodes", race->nodes, "over", race->over,
+			 "places", race->places, "bytes", (json_int_t)race->bytes,
+			 "algorithm", race->algorithm, "why", race->why, "algorithms", algorithms);
+}
+
+static json_t *races_json(void)
+{
+	json_t *races = json_array();
+	struct railmpi_race race;
+
+	for (unsigned n = 0; railmpi_race(n, &race); n++)
+		json_array_append_new(races, race_json(&race));
+	return races;
+}
+
 /* ---- At the end -------------------------------------------------------------- */
 
 static void cell_note(const struct bench_job *job, int rank, const char *place, const json_t *cell)
@@ -71,28 +94,66 @@ static void cell_note(const struct bench_job *job, int rank, const char *place, 
 		    json_string_value(json_object_get(cell, "why")), text);
 }
 
-static void rank_note(const struct bench_job *job, int rank, json_t *places)
+static void race_note(const struct bench_job *job, int rank, const json_t *race)
 {
+	json_t *algorithms = json_object_get(race, "algorithms"), *algorithm;
+	char text[256] = "";
+	const char *name;
+
+	json_object_foreach(algorithms, name, algorithm)
+		rg_text_add(text, sizeof(text), "%s%s %" JSON_INTEGER_FORMAT " ns", *text ? ", " : "", name,
+			    json_integer_value(json_object_get(algorithm, "cost_ns")));
+	report_note(job->got.report, "learned by rank %d: %s of %d ranks over %s, to %" JSON_INTEGER_FORMAT
+		    " bytes: %s, %s (%s)", rank, json_string_value(json_object_get(race, "collective")),
+		    (int)json_integer_value(json_object_get(race, "ranks")),
+		    json_string_value(json_object_get(race, "over")),
+		    json_integer_value(json_object_get(race, "bytes")),
+		    json_string_value(json_object_get(race, "algorithm")),
+		    json_string_value(json_object_get(race, "why")), text);
+}
+
+static void rank_note(const struct bench_job *job, const json_t *learned)
+{
+	const int rank = (int)json_integer_value(json_object_get(learned, "rank"));
 	json_t *cells, *cell;
 	const char *place;
 	size_t i;
 
-	json_object_foreach(places, place, cells)
+	json_object_foreach(json_object_get(learned, "places"), place, cells)
 		json_array_foreach(cells, i, cell)
 			cell_note(job, rank, place, cell);
+	json_array_foreach(json_object_get(learned, "collectives"), i, cell)
+		race_note(job, rank, cell);
 }
 
-/* The places of each rank, from their texts. */
+/* What this rank has learned. */
+static json_t *rank_json(void)
+{
+	json_t *places = learned_json(false), *races = races_json(), *learned = json_object();
+
+	if (json_object_size(places))
+		json_object_set(learned, "places", places);
+	if (json_array_size(races))
+		json_object_set(learned, "collectives", races);
+	json_decref(places);
+	json_decref(races);
+	return learned;
+}
+
+/* What each rank has learned, from their texts. */
 static json_t *ranks_parse(const struct bench_job *job, const char *texts)
 {
 	json_t *list = json_array();
 
 	for (int i = 0; i < job->b.size; i++, texts += strlen(texts) + 1) {
-		json_t *places = json_loads(texts, 0, NULL);
+		json_t *learned = json_loads(texts, 0, NULL), *one;
 
-		if (json_object_size(places))
-			json_array_append_new(list, json_pack("{s:i, s:O}", "rank", i, "places", places));
-		json_decref(places);
+		if (json_object_size(learned)) {
+			one = json_pack("{s:i}", "rank", i);
+			json_object_update(one, learned);
+			json_array_append_new(list, one);
+		}
+		json_decref(learned);
 	}
 	return list;
 }
@@ -100,7 +161,7 @@ static json_t *ranks_parse(const struct bench_job *job, const char *texts)
 json_t *learned_close(const struct bench_job *job)
 {
 	const bool all = job->opt.ledger;
-	json_t *mine = all || job->b.rank == 0 ? learned_json(false) : json_object(), *list, *one;
+	json_t *mine = all || job->b.rank == 0 ? rank_json() : json_object(), *list, *one;
 	char *text = bench_must(json_dumps(mine, JSON_COMPACT)), *texts = ranks_texts(job, text);
 	size_t i;
 
@@ -110,8 +171,7 @@ json_t *learned_close(const struct bench_job *job)
 	json_decref(mine);
 	json_array_foreach(list, i, one)
 		if (all && job->got.report)
-			rank_note(job, (int)json_integer_value(json_object_get(one, "rank")),
-				  json_object_get(one, "places"));
+			rank_note(job, one);
 	if (list && json_array_size(list))
 		return list;
 	json_decref(list);

@@ -8,7 +8,8 @@ railmpi_sources = \
 	src/mpi/coll/barrier.c src/mpi/coll/bcast.c src/mpi/coll/coll.c src/mpi/coll/coll.h \
 	src/mpi/coll/coll_agree.c src/mpi/coll/coll_agree.h \
 	src/mpi/coll/coll_data.c src/mpi/coll/coll_data.h src/mpi/coll/coll_file.c \
-	src/mpi/coll/coll_file.h src/mpi/coll/coll_learn.c src/mpi/coll/coll_learn.h src/mpi/coll/coll_op.c src/mpi/coll/coll_op.h \
+	src/mpi/coll/coll_file.h src/mpi/coll/coll_job.c src/mpi/coll/coll_job.h \
+	src/mpi/coll/coll_kept.c src/mpi/coll/coll_kept.h src/mpi/coll/coll_learn.c src/mpi/coll/coll_learn.h src/mpi/coll/coll_op.c src/mpi/coll/coll_op.h \
 	src/mpi/coll/coll_types.c src/mpi/coll/coll_types.h src/mpi/coll/reduce.c \
 	src/mpi/coll/rooted.c src/mpi/coll/scan.c \
 	src/mpi/comm/comm.c src/mpi/comm/comm.h src/mpi/comm/comm_table.c \

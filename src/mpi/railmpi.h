@@ -200,6 +200,32 @@ enum { RAILMPI_LEARNED_TEXT = 320 };
 void railmpi_learned_text(const struct rail_learned *cell, char *text, size_t size);
 void railmpi_processor(char *name, size_t size);
 
+/*
+ * What calls of collectives have cost on communicators of one kind: of so many ranks, of one way, and on the
+ * same nodes and places.
+ */
+enum { RAILMPI_RACERS = 4 };
+struct railmpi_race {
+	const char *collective;
+	uint64_t bytes;			/* of a call: at most, and more than half of it */
+	int ranks, nodes;
+	char over[64];			/* the way, as in --over */
+	char places[32];		/* of ranks on this process's host: "cache", "cache+apart"; "": of none */
+	const char *algorithm;		/* the choice */
+	/* "measured", "racing"; the usual one: "crowded", ranks share cores, "unlike", calls differed. */
+	const char *why;
+	int candidates;
+	struct {
+		const char *name;
+		uint32_t cost_ns;	/* of a call; 0: not measured */
+	} candidate[RAILMPI_RACERS];
+};
+/*
+ * Race number 0, 1, ... of communicators whose rank 0 is this process, those that are freed, too.  False:
+ * there are no more.
+ */
+bool railmpi_race(unsigned race, struct railmpi_race *out);
+
 /* Is this the error of a rank that is lost?  The transport has reported it on stderr. */
 bool railmpi_error_is_lost(int error);
 

@@ -521,7 +521,11 @@ enum rail_completion {
 struct rail_way {
 	enum rail_policy policy;
 	uint64_t threshold;
-	uint64_t eager;		/* RAIL_AUTO, or at most that of the settings: rail_way_check */
+	/*
+	 * RAIL_AUTO, or at most that of the settings, and where these are RAIL_AUTO up to 64 KiB, between processes
+	 * whose processors copy: rail_way_check.
+	 */
+	uint64_t eager;
 	uint8_t rail;		/* RAIL_SINGLE: the rail, below rail_count */
 	uint8_t rendezvous;	/* enum rail_rendezvous; what goes with what: rail_way_check */
 	uint8_t completion;	/* enum rail_completion */
@@ -529,7 +533,7 @@ struct rail_way {
 	bool eager_auto;
 };
 
-/* Bytes: the largest message that goes whole at once on this way. */
+/* Bytes: the largest message that goes whole at once on this way, to any peer. */
 uint64_t rail_eager_limit(const struct rail_ctx *ctx, const struct rail_way *way);
 
 /*

@@ -67,6 +67,47 @@ static void place_add(const char *place, const json_t *cells, char *text, size_t
 	}
 }
 
+/* ---- Races of collectives --------------------------------------------------------------------- */
+
+/* The next class of sizes, of the same collective and kind of communicator? */
+static bool is_next_race(const json_t *race, const json_t *next)
+{
+	return is_learned(next) && strcmp(word_of(race, "collective"), word_of(next, "collective")) == 0 &&
+	       strcmp(word_of(race, "over"), word_of(next, "over")) == 0 &&
+	       strcmp(word_of(race, "places"), word_of(next, "places")) == 0 &&
+	       json_integer_value(json_object_get(race, "ranks")) ==
+	       json_integer_value(json_object_get(next, "ranks"));
+}
+
+static bool is_same_race(const json_t *race, const json_t *next)
+{
+	return is_next_race(race, next) &&
+	       strcmp(word_of(race, "algorithm"), word_of(next, "algorithm")) == 0;
+}
+
+static void races_add(const json_t *races, char *text, size_t size)
+{
+	const json_t *race, *before = NULL;
+	char bytes[RG_UNIT_TEXT];
+	size_t i;
+
+	json_array_foreach(races, i, race) {
+		const json_int_t most = json_integer_value(json_object_get(race, "bytes"));
+
+		if (!is_learned(race) || is_same_race(race, json_array_get(races, i + 1)))
+			continue;
+		if (before && is_next_race(before, race))
+			rg_text_add(text, size, ",");
+		else
+			rg_text_add(text, size, "%s%s of %" JSON_INTEGER_FORMAT " ranks over %s",
+				    *text ? "; " : "", word_of(race, "collective"),
+				    json_integer_value(json_object_get(race, "ranks")), word_of(race, "over"));
+		rg_text_add(text, size, " %s to %s", word_of(race, "algorithm"),
+			    rg_format_size(most > 0 ? (uint64_t)most : 0, bytes, sizeof(bytes)));
+		before = race;
+	}
+}
+
 void learned_text(const json_t *end, char *text, size_t size)
 {
 	const json_t *rank = json_array_get(json_object_get(end, "learned"), 0);
@@ -78,6 +119,7 @@ void learned_text(const json_t *end, char *text, size_t size)
 		return;
 	json_object_foreach(places, place, cells)
 		place_add(place, cells, text, size);
+	races_add(json_object_get(rank, "collectives"), text, size);
 }
 
 void learned_line(const json_t *end, int launches, FILE *out)

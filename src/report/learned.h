@@ -10,7 +10,8 @@ enum { LEARNED_TEXT = 1024 };
 
 /*
  * Rank 0's of an end record, or NULL, as far as it is measured or given and fits:
- * "host receive alone read to 16K, halves to 2M; host send row eager to 64K".  "": nothing was learned.
+ * "host receive alone read to 16K, halves to 2M; host send row eager to 64K; allreduce of 2 ranks over single
+ * ring to 1M".  "": nothing was learned.
  */
 void learned_text(const json_t *end, char *text, size_t size);
 

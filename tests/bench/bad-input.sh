@@ -70,6 +70,7 @@ done
 launch 2 $rank1 RAILGAUGE_EAGER=4K tests/mpi/p2p_suite stripe
 expect "a program that is linked: one line" [ "$(ours p2p_suite)" -eq 1 ]
 expect "... that names the option" grep -q '^p2p_suite: --eager .*rank 1 has another value' "$err"
+export RAILGAUGE_EAGER=8K
 launch 2 tests/mpi/p2p_suite single,eager=64K
 expect "a communicator that wants more than the job's --eager: an error" [ $rc -ne 0 ]
 # Open MPI 4.1's launcher may drop the ranks' last lines when it cannot read its own help messages.
@@ -85,6 +86,7 @@ for way in $ways; do
 	launch 2 env LD_PRELOAD="$PWD/tests/bench/.libs/late_error.so" tests/mpi/p2p_suite $way
 	expect "$way: what rank 0 says is waited for" said '^p2p_suite: .*accepted'
 done
+unset RAILGAUGE_EAGER
 launch 2 $rank1 RAILGAUGE_JSON=/nonexistent/x.jsonl pt2pt/rg_bw -m 8 -i 5 --soft ideal
 expect "files are rank 0's business" [ $rc -eq 0 ]
 

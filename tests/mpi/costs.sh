@@ -54,17 +54,54 @@ expect "a comparison has those of each side" [ "$(grep -c '^# [AB] learned, 1 of
 launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/known_calls
 expect "exec --ledger tells them of each rank" eval \
 	'[ "$(grep -c "^  learned, rank [01]: receive [a-z]* queued 16K turns read=900 halves=800 turns=600 (given by --costs)$" "$err")" -eq 2 ]'
-launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/learn_suite native
-expect "it tells the races of collectives, once" \
-	[ "$(grep -c '^  learned, 2 ranks: allreduce 128K [a-z]* [a-z]*=[0-9]* .*(measured)$' "$err")" -eq 1 ]
+# Races of collectives stay when their communicators are freed.
+for RG_CASE in world splits_in_a_loop; do
+	export RG_CASE
+	launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/learn_suite single
+	expect "it tells the races of collectives, once ($RG_CASE)" \
+		[ "$(grep -c '^  learned, 2 ranks on 2 nodes over single: allreduce 128K [a-z]* [a-z]*=[0-9]* .*(measured)$' "$err")" -eq 1 ]
+done
+unset RG_CASE
+launch 2 collective/rg_allreduce --soft ideal,ports=1 -m 64K:64K -i 200 -x 1 --ledger --json "$json" --overwrite \
+	--over single,single,rendezvous=read
+race='"collective": *"allreduce", *"ranks": *2, *"nodes": *2, *"over": *"single[a-z,=]*", *"places": *"[a-z]*", *"bytes": *65536'
+expect "rg_allreduce ends well" [ $rc -eq 0 ]
+expect "its end record has the races of each way" eval \
+	'[ "$(grep "\"type\": *\"end\"" "$json" | grep -o "$race, *\"algorithm\": *\"[a-z]*\", *\"why\": *\"measured\", *\"algorithms\": *{\"[a-z]*\": *{\"cost_ns\": *[1-9]" | wc -l)" -eq 2 ]'
+expect "it tells them" \
+	[ "$(grep -c '^# learned by rank 0: allreduce of 2 ranks over single[a-z,=]*, to 65536 bytes: [a-z]*, measured (' "$out")" -eq 2 ]
+src/cli/railgauge report --no-plot "$json" >"$out" 2>"$err"
+expect "a report has them in its line" grep -q \
+	'^# learned: .*allreduce of 2 ranks over single,rendezvous=read [a-z]* to 64K' "$out"
 if [ "$(nproc)" -le 2 ]; then
 	export RG_CASE=world
 	launch 3 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/learn_suite native
 	unset RG_CASE
 	expect "ranks that share cores keep the table's choice" grep -q \
-		'^  learned, 3 ranks: allgather 64K [a-z-]* (the table.s, since ranks share cores)$' "$err"
-	expect "what the file has a rule for is not raced" eval '! grep -q "learned, 3 ranks: bcast" "$err"'
+		'^  learned, 3 ranks on 2 nodes over single: allgather 64K [a-z-]* (the table.s, since ranks share cores)$' "$err"
+	expect "what the file has a rule for is not raced" eval '! grep -q "learned, 3 ranks.*: bcast" "$err"'
 fi
+
+# A sender that is away from MPI answers late: the choice that was given changes, and the ledger has the reason.
+costs 'cell receive host alone 1M halves read=1000 halves=900'
+launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/known_calls computes
+expect "the ledger tells of late senders" grep -q \
+	'^  learned, rank 1: [1-9][0-9]* messages read, since their senders answered late$' "$err"
+expect "... of their receivers alone" eval '! grep -q "learned, rank 0: .* answered late" "$err"'
+launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/known_calls
+expect "... and only of late ones" eval '! grep -q "learned, rank 1: [0-9][0-9]* messages read" "$err"'
+
+# What messages have cost, of at least two schemes that had their turns.
+unset RAILGAUGE_COSTS
+launch 2 pt2pt/rg_bw --over single --soft ideal,ports=1 -m 256K:256K -i 200 -x 1 --ledger --json "$json" --overwrite
+cost='[a-z]* [1-9][0-9]* ns'
+expect "costs of messages are told" grep -q \
+	"^# learned by rank 1: receive, [a-z]*, queued, to 262144 bytes: [a-z]*, [rm][ace][a-z]* (.*$cost.*, $cost.*)\$" "$out"
+cell="\"load\": *\"queued\", *\"bytes\": *262144, *\"scheme\": *\"[a-z]*\", *\"why\": *\"[rm][ace][a-z]*\", *\"schemes\": *"
+grep '"type": *"end"' "$json" | grep -o "$cell{[^]]*" >"$work/cell"
+expect "the end record has them" [ "$(grep -o '"cost_ns": *[1-9]' "$work/cell" | wc -l)" -ge 2 ]
+expect "... and their samples" grep -q '"samples": *[1-9]' "$work/cell"
+export RAILGAUGE_COSTS="$work/costs"
 
 # Mapped receive buffers, of --map-buffers alone.
 costs 'cell map host all 64K written plain=900 written=800 halves=850 move=5000'
@@ -130,6 +167,27 @@ expect "... four rows" [ "$(grep -c '"type": *"row"' "$json")" -eq 4 ]
 expect "... with names" grep -q '"way": *"single,rendezvous=turns"' "$json"
 refused pt2pt/rg_bw 2 '--over rendezvous neither: unknown' -m 8 --over single,rendezvous=neither
 refused pt2pt/rg_bw 2 'the MPI library has no such options' -m 8 --over native,rendezvous=read
+
+# So are eager limits: messages up to it are eager, larger ones offered, whatever the job's buffers.
+launch 2 pt2pt/rg_bw --soft ideal,ports=1 -m 16K:64K -i 20 -x 1 --ledger \
+	--over single,eager=8K,single,eager=16K,single,eager=32K,single,eager=64K
+expect "each limit is a way of one launch" [ $rc -eq 0 ]
+# Of each size 20 windows of 64 messages.
+fewer=-1280
+for limit in 8 16 32 64; do
+	count=$(sed -n "s/^# ledger single,eager=${limit}K .* \([0-9]*\) eager messages.*/\1/p" "$out")
+	expect "eager=${limit}K: messages of one more size are eager ($count, $fewer)" \
+		[ "$count" -ge $((fewer + 1280)) -a "$count" -lt $((fewer + 2560)) ]
+	fewer=$count
+done
+expect "eager=64K: none is offered" grep -q '^# ledger single,eager=64K .* eager messages, 0 chunks' "$out"
+refused pt2pt/rg_bw 2 '--over eager 65K: .*(accepted: 0 to 64K, or auto)' -m 8 --over single,eager=65K
+refused pt2pt/rg_bw 2 '--over eager soon: .*(accepted: 0 to 64K, or auto)' -m 8 --over single,eager=soon
+refused pt2pt/rg_bw 2 "--over eager=32768: .*accepted: 0 to 16384, the job's --eager" -m 8 --eager 16K \
+	--over single,eager=32K
+refused pt2pt/rg_bw 2 "--over eager=32768: .*accepted: 0 to 8192, the job's --eager" -m 8 --soft ports=1,rate=1GB/s,latency=1us \
+	--over single,eager=32K
+refused pt2pt/rg_bw 2 'the MPI library has no such options' -m 8 --over native,eager=8K
 
 # railgauge tune is the same command.
 in_turn env $([ "$RG_MPI_FLAVOR" != openmpi ] || echo OMPI_MCA_rmaps_base_oversubscribe=1) \

@@ -281,6 +281,22 @@ static void rank1_serves(const char *file)
 	MPI_Wait(&large, MPI_STATUS_IGNORE);
 }
 
+/* Rank 0 is away from MPI while each of its messages is under way. */
+static void computes(void)
+{
+	MPI_Request q;
+
+	for (int i = 0; i < 50; i++) {
+		if (rank == 1) {
+			receive(1, LARGE, 300, MPI_COMM_WORLD);
+			continue;
+		}
+		MPI_Isend(out, LARGE, MPI_BYTE, 1, 300, MPI_COMM_WORLD, &q);
+		usleep(10000);
+		MPI_Wait(&q, MPI_STATUS_IGNORE);
+	}
+}
+
 /* The tag is 200: rank 1 looks at its messages in the barrier and takes none. */
 static void cancels(void)
 {
@@ -327,6 +343,8 @@ int main(int argc, char **argv)
 		many(atoi(argv[2]));
 	if (strcmp(mode, "cancel") == 0)
 		cancels();
+	if (strcmp(mode, "computes") == 0)
+		computes();
 	if (strcmp(mode, "dump") == 0 && rank == 0)
 		rank0_waits();
 	else if (strcmp(mode, "dump") == 0)

@@ -128,6 +128,53 @@ static void duplicates(MPI_Comm comm)
 	buffers_close(&b);
 }
 
+/* Communicators of all ranks, one after the other: none of them sees the end of a race that it begins. */
+static void splits_in_a_loop(MPI_Comm comm)
+{
+	struct buffers b;
+	MPI_Comm part;
+
+	buffers_open(&b);
+	for (unsigned call = 0; call < CALLS; call += 4) {
+		MPI_Comm_split(comm, 0, suite_rank, &part);
+		for (unsigned i = 0; i < 4; i++)
+			all(part, &b, call + i);
+		MPI_Comm_free(&part);
+	}
+	buffers_close(&b);
+}
+
+/* The sum of two ranks is that of all pairs with the same terms. */
+static void pair_sum(MPI_Comm comm, int left, unsigned call)
+{
+	const int color = suite_rank == left || suite_rank == left + 1 ? 0 : MPI_UNDEFINED;
+	static double term[DOUBLES], sum[DOUBLES];
+	MPI_Comm pair;
+
+	MPI_Comm_split(comm, color, suite_rank, &pair);
+	if (pair == MPI_COMM_NULL)
+		return;
+	for (unsigned i = 0; i < CALLS / 6; i++) {
+		for (int d = 0; d < DOUBLES; d++)
+			term[d] = suite_rank == left ? (double)d : (double)(call + i);
+		MPI_Allreduce(term, sum, DOUBLES, MPI_DOUBLE, MPI_SUM, pair);
+		for (int d = 0; d < DOUBLES; d++)
+			CHECK(sum[d] == (double)d + (double)(call + i), "element %d of call %u", d, call + i);
+	}
+	MPI_Comm_free(&pair);
+}
+
+/* Ranks of a pair have been in other pairs before, so that they know different things. */
+static void pairs_of_unlike_ranks(MPI_Comm comm)
+{
+	for (unsigned call = 0; call < 6; call++) {
+		pair_sum(comm, 0, call);
+		pair_sum(comm, 0, call);
+		pair_sum(comm, suite_size - 2, call);
+		pair_sum(comm, (int)call % (suite_size - 1), call);
+	}
+}
+
 /* Sizes of one class in turns, and parts of the ranks beside all of them. */
 static void sizes_in_turns(MPI_Comm comm)
 {
@@ -244,6 +291,8 @@ static const struct suite_case cases[] = {
 	{.name = "again", .run = again, .min_ranks = 1},
 	{.name = "world", .run = world, .min_ranks = 1},
 	{.name = "duplicates", .run = duplicates, .min_ranks = 1},
+	{.name = "splits_in_a_loop", .run = splits_in_a_loop, .min_ranks = 1},
+	{.name = "pairs_of_unlike_ranks", .run = pairs_of_unlike_ranks, .min_ranks = 2},
 	{.name = "sizes_in_turns", .run = sizes_in_turns, .min_ranks = 1},
 	{.name = "refused", .run = refused, .min_ranks = 2, .changes_errors = true,
 	 .native_defect = "a block that a refused call leaves behind is the next call's", .collective = true},

@@ -554,18 +554,21 @@ static void row_count(void *user, const struct coll_learned_row *row)
 	assert_true(row->cost_ns[0] > 0);
 }
 
-static void test_copy_has_what_is_settled(void **state)
+static void test_copy_has_what_goes_on(void **state)
 {
 	struct job *job = job_make(&machines[0], call_of(4, 64 * KIB), 0);
 	struct coll_learned from = { .race = { { NULL } } }, *copy;
+	struct coll_race over = { .met = 3, .abandoned = true };
 	int rows = 0;
 
 	job_run(job);
 	from.race[COLL_ALLTOALL][coll_learn_class(64 * KIB)] = &job->race[0];
-	from.race[COLL_ALLTOALL][0] = &job->race[5];	/* not settled */
+	from.race[COLL_ALLTOALL][0] = &job->race[5];	/* no meeting yet */
+	from.race[COLL_ALLTOALL][1] = &over;
 	copy = coll_learned_copy(&from);
 	assert_non_null(copy);
 	assert_null(copy->race[COLL_ALLTOALL][0]);
+	assert_null(copy->race[COLL_ALLTOALL][1]);
 	coll_learned_each(copy, row_count, &rows);
 	assert_int_equal(rows, 1);
 	coll_learned_each(NULL, row_count, &rows);
@@ -608,7 +611,7 @@ int main(void)
 		cmocka_unit_test(test_who_takes_part),
 		cmocka_unit_test(test_sizes_of_a_class),
 		cmocka_unit_test(test_choice_needs_its_conditions),
-		cmocka_unit_test(test_copy_has_what_is_settled),
+		cmocka_unit_test(test_copy_has_what_goes_on),
 		cmocka_unit_test(long_messages_of_two),
 	};
 

@@ -530,6 +530,24 @@ static void test_large_eager(void **state)
 		}
 }
 
+/* Ways with limits above the job's. */
+static void test_eager_limits_of_ways(void **state)
+{
+	static const struct rail_way wide[] = {
+		{ .policy = RAIL_SINGLE, .threshold = 8192, .eager = 32768 },
+		{ .policy = RAIL_SINGLE, .threshold = 8192, .eager = 65536, .rendezvous = RAIL_BY_READ },
+		{ .policy = RAIL_SINGLE, .threshold = 8192, .eager = 4096, .completion = RAIL_BY_CONTROL },
+	};
+
+	(void)state;
+	for (int one_way = 0; one_way < 2; one_way++)
+		run((struct job_config){ .soft = "ideal,ports=1" }, (struct how){
+			.traffic = { .count = 2000, .max_bytes = 80000, .window = 100, .sync_every = 31,
+				     .ways = wide, .way_count = 3, .one_way = one_way,
+				     .accept = ACCEPT_RANDOM },
+		});
+}
+
 /* More rendezvous messages wait than a peer has landings, and are taken last first. */
 static void test_accept_last_first(void **state)
 {
@@ -638,6 +656,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_flood_mixed),
 		cmocka_unit_test(test_flood_slices),
 		cmocka_unit_test(test_large_eager),
+		cmocka_unit_test(test_eager_limits_of_ways),
 		cmocka_unit_test(test_accept_last_first),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_many),

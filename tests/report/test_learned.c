@@ -39,6 +39,25 @@ static void test_gaps_part_classes(void **state)
 	       "host send alone eager to 16K, eager to 64K");
 }
 
+#define RACE(collective, ranks, over, bytes, algorithm, why) \
+	"{\"collective\": \"" collective "\", \"ranks\": " ranks ", \"nodes\": 1, \"over\": \"" over "\", \"places\": \"host\"" \
+	", \"bytes\": " bytes ", \"algorithm\": \"" algorithm "\", \"why\": \"" why "\"}"
+#define RACES(rank, races) "{\"learned\": [{\"rank\": " rank ", \"collectives\": [" races "]}]}"
+
+static void test_races_of_collectives(void **state)
+{
+	expect(RACES("0", RACE("bcast", "4", "single", "16384", "chain", "racing") ", "
+			RACE("allreduce", "2", "single", "16384", "doubling", "measured") ", "
+			RACE("allreduce", "2", "single", "32768", "ring", "measured") ", "
+			RACE("allreduce", "2", "single", "65536", "ring", "measured") ", "
+			RACE("allreduce", "4", "single", "131072", "ring", "measured") ", "
+			RACE("allreduce", "4", "single,rendezvous=read", "131072", "ring", "measured")),
+	       "allreduce of 2 ranks over single doubling to 16K, ring to 64K; allreduce of 4 ranks over single ring to "
+	       "128K; allreduce of 4 ranks over single,rendezvous=read ring to 128K");
+	expect(RACES("1", RACE("allreduce", "2", "single", "16384", "doubling", "measured")), "");
+	expect(RACES("0", "7, {}, null, {\"why\": \"measured\"}"), "? of 0 ranks over ? ? to 0");
+}
+
 static void test_nothing(void **state)
 {
 	char text[LEARNED_TEXT] = "x";
@@ -69,6 +88,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_classes_of_one_choice),
 		cmocka_unit_test(test_gaps_part_classes),
+		cmocka_unit_test(test_races_of_collectives),
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_short_buffer),
 	};

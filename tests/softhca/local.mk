@@ -188,12 +188,13 @@ check-long: all
 	@test -n "$$LONG_SECONDS" || $(MAKE) $(AM_MAKEFLAGS) check-clang
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/softhca/long.sh
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/apps/long.sh
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/mpi/long.sh
 	@$(AM_TESTS_ENVIRONMENT) test -n "$$LONG_SECONDS" || $(SHELL) $(srcdir)/tests/apps/packages.sh || \
 		test $$? -eq 77
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/memory/long.sh
 	@test -n "$$LONG_SECONDS" || $(SHELL) $(srcdir)/tests/chroots.sh trixie:mpich bookworm:openmpi || \
 		test $$? -eq 77
-EXTRA_DIST += tests/apps/long.sh tests/apps/packages.sh
+EXTRA_DIST += tests/apps/long.sh tests/mpi/long.sh tests/apps/packages.sh
 check-threads:
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/run-jobs.sh "$(THREADS_ONLY)" tests/softhca/tsan tests/rail/tsan tests/mpi/tsan
 .PHONY: fuzz check-long check-threads

@@ -5,9 +5,9 @@
 
 #include "mpi/coll/coll.h"
 #include "mpi/coll/coll_data.h"
+#include "mpi/coll/coll_job.h"
 #include "mpi/coll/coll_learn.h"
 #include "mpi/comm/comm.h"
-#include "mpi/comm/comm_table.h"
 #include "mpi/job/progress.h"
 #include "util/clock.h"
 #include "util/compiler.h"
@@ -106,14 +106,17 @@ enum coll_algorithm coll_take_large(struct coll *k, enum coll_id id, size_t byte
 	struct coll_call call = {.id = id, .ranks = k->size, .bytes = bytes, .holds = holds};
 	struct coll_race *race;
 	enum coll_algorithm a;
-	bool open, timed;
+	bool open, timed, settles;
 
 	call.usual = coll_choose_open(id, k->size, bytes, holds, &open);
 	race = open ? race_of(k->comm, &call) : NULL;
 	if (!race || unlikely(!race->settled && !is_joint(k, race, &call)))
 		return call.usual;
 	k->exact = !race->settled || race->choice;
+	settles = !race->settled;
 	a = coll_race_take(race, &call, &timed);
+	if (unlikely(settles && race->settled))
+		coll_job_settled(k->comm, id, coll_learn_class(bytes));
 	coll_use(a, bytes);
 	if (unlikely(timed)) {
 		k->race = race;
@@ -167,26 +170,12 @@ void coll_taken(struct coll *k)
 
 void coll_inherit(struct comm *made, const struct comm *parent)
 {
-	if (parent->collective->learned)
-		made->collective->learned = coll_must(coll_learned_copy(parent->collective->learned));
-}
+	const struct coll_learned *learned = parent->collective->learned;
+	struct comm *c = made->collective;
 
-struct visit {
-	coll_learned_comm_fn *fn;
-	void *user;
-};
-
-static void visit_comm(struct comm *c, uint64_t arg)
-{
-	const struct visit *v = (const struct visit *)(uintptr_t)arg;
-
-	if (c->learned)
-		v->fn(v->user, c->size, c->learned);
-}
-
-void coll_each_learned(coll_learned_comm_fn *visit, void *user)
-{
-	struct visit v = {visit, user};
-
-	comm_table_each(visit_comm, (uint64_t)(uintptr_t)&v);
+	if (!learned || learned->end != COLL_LEARN_CROWDED)
+		return;
+	if (!c->learned)
+		c->learned = coll_must(calloc(1, sizeof(*c->learned)));
+	c->learned->end = learned->end;
 }

@@ -3,7 +3,7 @@
  * the messages of the races of coll_learn.h.
  *
  * A record of collectives has a pointer to its races, NULL until a call has algorithms to choose from.
- * A duplicate begins with the settled ones of its parent.
+ * A communicator begins with those that the job keeps for its kind (coll_job.h).
  */
 #ifndef RAILMPI_COLL_AGREE_H
 #define RAILMPI_COLL_AGREE_H
@@ -39,10 +39,7 @@ static inline int coll_end_taken(struct coll *k)
 	return coll_end(k);
 }
 
-/* The duplicate has no races yet; both communicators are routed, and in the same way. */
+/* A duplicate of ranks that share cores races no more than its parent. */
 void coll_inherit(struct comm *made, const struct comm *parent);
-/* Visit the races of this process, by communicator.  Inside layer_enter. */
-typedef void coll_learned_comm_fn(void *user, int ranks, const struct coll_learned *learned);
-void coll_each_learned(coll_learned_comm_fn *visit, void *user);
 
 #endif

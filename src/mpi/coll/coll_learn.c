@@ -179,7 +179,7 @@ static bool is_stranger(struct coll_race *race, const struct coll_call *call)
 	return false;
 }
 
-static uint64_t mixed(uint64_t digest, uint64_t value)
+uint64_t coll_mixed(uint64_t digest, uint64_t value)
 {
 	digest = (digest ^ value) * UINT64_C(0xff51afd7ed558ccd);
 	return digest ^ digest >> 32;
@@ -198,7 +198,7 @@ uint64_t coll_race_place(struct coll_race *race, const struct coll_call *call)
 		race->strangers, race->choice, race->decided,
 	};
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
-		digest = mixed(digest, values[i]);
+		digest = coll_mixed(digest, values[i]);
 	return digest;
 }
 
@@ -375,9 +375,14 @@ void coll_race_abandon(struct coll_race *race)
 
 /* ---- A communicator's races ----------------------------------------------------------------- */
 
+bool coll_race_goes_on(const struct coll_race *race)
+{
+	return race && race->met && !race->abandoned;
+}
+
 static bool race_copy(struct coll_race **to, const struct coll_race *from)
 {
-	if (!from || !from->settled)
+	if (!coll_race_goes_on(from))
 		return true;
 	*to = malloc(sizeof(**to));
 	if (*to)
@@ -390,8 +395,6 @@ struct coll_learned *coll_learned_copy(const struct coll_learned *from)
 	struct coll_learned *copy = calloc(1, sizeof(*copy));
 	bool whole = copy;
 
-	if (copy && from->end == COLL_LEARN_CROWDED)
-		copy->end = from->end;
 	for (int id = 0; whole && id < COLL_COUNT; id++)
 		for (int c = 0; whole && c < COLL_LEARN_CLASSES; c++)
 			whole = race_copy(&copy->race[id][c], from->race[id][c]);
@@ -401,27 +404,33 @@ struct coll_learned *coll_learned_copy(const struct coll_learned *from)
 	return NULL;
 }
 
+void coll_learned_clear(struct coll_learned *learned)
+{
+	for (int id = 0; id < COLL_COUNT; id++)
+		for (int c = 0; c < COLL_LEARN_CLASSES; c++)
+			free(learned->race[id][c]);
+}
+
 void coll_learned_free(struct coll_learned *learned)
 {
 	if (!learned)
 		return;
-	for (int id = 0; id < COLL_COUNT; id++)
-		for (int c = 0; c < COLL_LEARN_CLASSES; c++)
-			free(learned->race[id][c]);
+	coll_learned_clear(learned);
 	free(learned);
 }
 
 static void row_fill(struct coll_learned_row *row, int id, int class, const struct coll_learned *of)
 {
 	const struct coll_race *race = of->race[id][class];
-	const bool is_over = !race->settled && of->end;
+	const enum coll_learn_end end = race->abandoned ? COLL_LEARN_UNLIKE : of->end;
+	const bool is_over = !race->settled && end;
 
 	*row = (struct coll_learned_row){
 		.collective = coll_name((enum coll_id)id),
 		.most_bytes = (size_t)COLL_LEARN_ABOVE << (class + 1),
 		.choice = coll_algorithm_name(race->candidate[is_over ? 0 : race->choice]),
 		.settled = race->settled,
-		.end = of->end,
+		.end = end,
 		.candidates = race->candidates,
 	};
 	for (int c = 0; c < race->candidates; c++) {

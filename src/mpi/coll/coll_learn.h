@@ -8,7 +8,8 @@
  * a decision is a race whose losers leave early, it changes no result, and ranks decide on the same
  * numbers.
  *
- * A communicator has one race for each collective and class of sizes.  Its first calls take the
+ * A communicator has one race for each collective and class of sizes, which may have begun in others of
+ * its kind (coll_kept.h).  Its first calls take the
  * candidates in turn: the algorithm of coll.c, and others that are within reach of it.  Every rank
  * times its calls; at the end of a round, inside the call that ends it, the ranks exchange the largest
  * time of each call, and all decide by these numbers.
@@ -114,9 +115,15 @@ void coll_race_decide(struct coll_race *race);
 /* The ranks could not agree: the next meeting ends the races. */
 void coll_race_abandon(struct coll_race *race);
 
-/* A copy of the settled races, for a communicator of the same ranks.  NULL: no memory. */
+/* Can a race go on in another communicator?  One without a meeting, or that has ended early, cannot; nor NULL. */
+bool coll_race_goes_on(const struct coll_race *race);
+/* A copy of such races, for a communicator of the same kind (coll_kept.h).  NULL: no memory. */
 struct coll_learned *coll_learned_copy(const struct coll_learned *from);
+/* Free the races. */
+void coll_learned_clear(struct coll_learned *learned);
 void coll_learned_free(struct coll_learned *learned);
+/* A digest of `digest` and a value. */
+uint64_t coll_mixed(uint64_t digest, uint64_t value);
 
 /* A race as tables show it. */
 struct coll_learned_row {

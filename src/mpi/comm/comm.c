@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "mpi/abi/native.h"
+#include "mpi/coll/coll_job.h"
 #include "mpi/comm/comm_table.h"
 #include "mpi/comm/lost.h"
 #include "mpi/comm/peers.h"
@@ -27,9 +28,11 @@
 #include "mpi/job/start_coll.h"
 #include "mpi/p2p/match.h"
 #include "mpi/railmpi.h"
+#include "rail/policy.h"
 #include "rail/rail.h"
 #include "util/err.h"
 #include "util/opt.h"
+#include "util/text.h"
 
 static _Atomic uint32_t context_counter;
 
@@ -47,6 +50,7 @@ static int comm_deleted(MPI_Comm handle, int keyval, void *value, void *extra)
 
 	atomic_fetch_add(&comm_epoch, 1);
 	layer_enter();
+	coll_job_freed(c->collective);
 	comm_release(c->collective);
 	comm_release(c);
 	layer_leave();
@@ -114,6 +118,38 @@ static uint64_t way_digest(const struct rail_way *w)
 	return d >> 1;	/* room for the complement below: MPI_UINT64_T has no sign */
 }
 
+/* A threshold that was measured is the job's. */
+static struct world_settings settings_of(const struct rail_way *way)
+{
+	struct world_settings s = world_settings;
+
+	s.rail.rendezvous = way->rendezvous;
+	s.rail.completion = way->completion;
+	s.rail.eager = way->eager;
+	if (s.rail.threshold != OPT_SPECIAL && rail_policies[way->policy].spreads)
+		s.rail.threshold = way->threshold;
+	return s;
+}
+
+/* "single:1,rendezvous=read": as in --over, with the options that differ from the job's. */
+static void way_text(const struct rail_way *way, char *text, size_t size)
+{
+	struct world_settings s = settings_of(way);
+	struct opt_table own = world_table;
+	char value[32], job[32];
+
+	own.values = &s;
+	*text = '\0';
+	rg_text_add(text, size, "%s", rail_policies[way->policy].name);
+	if (way->rail)
+		rg_text_add(text, size, ":%d", way->rail);
+	for (const struct opt *row = own.rows; row->name; row++)
+		if (row->carry & OPT_COMM &&
+		    strcmp(opt_text(&own, row, value, sizeof(value)),
+			   opt_text(&world_table, row, job, sizeof(job))))
+			rg_text_add(text, size, ",%s=%s", row->name, value);
+}
+
 /* The other ranks route the communicator already, so a failure ends the job. */
 static void attribute_set(MPI_Comm handle, struct comm *c)
 {
@@ -123,8 +159,8 @@ static void attribute_set(MPI_Comm handle, struct comm *c)
 
 int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 {
-	enum { CONTEXT, FAILED, WAY, NOT_WAY, FIELDS };
-	char why[OPT_WHY_BYTES];
+	enum { CONTEXT, FAILED, WAY, NOT_WAY, RACES, FIELDS = RACES + COLL_JOB_FIELDS };
+	char why[OPT_WHY_BYTES], over[128];
 	int rank, wrong = rail_way_check(layer.rails, wanted, why, sizeof(why)), rc = 0;
 	struct comm *c = wrong ? NULL : comm_alloc(handle, wanted);
 	uint64_t mine[FIELDS] = {0}, all[FIELDS];
@@ -136,6 +172,10 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 	if (c && c->rank == 0)
 		mine[CONTEXT] = (uint64_t)(layer.world_rank + 1) << 32 |
 				atomic_fetch_add(&context_counter, 1);
+	if (c) {
+		way_text(wanted, over, sizeof(over));
+		coll_job_ask(c->collective, over, mine + RACES);
+	}
 	native.Iallreduce(mine, all, FIELDS, MPI_UINT64_T, MPI_MAX, handle, &reduced);
 	start_await(&reduced, UINT64_MAX);
 
@@ -160,10 +200,11 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 		comm_abandon(c);
 		return rc;
 	}
-	/* The kind of memory matters to a message above this limit (send.c). */
-	c->way.eager_auto = wanted->eager_auto || wanted->eager == RAIL_AUTO;
-	c->way.eager = rail_eager_limit(layer.rails, &c->way);
+	coll_job_begin(c->collective, all + RACES);
+	c->way.eager_auto = wanted->eager == RAIL_AUTO;
 	c->collective->way = c->way;
+	/* The kind of memory matters to a message above this limit (send.c). */
+	c->eager = c->collective->eager = rail_eager_limit(layer.rails, &c->way);
 	c->context = all[CONTEXT];
 	c->collective->context = c->context | COMM_COLLECTIVE_CONTEXT;
 	attribute_set(handle, c);

@@ -40,6 +40,7 @@ struct comm {
 	MPI_Comm handle;
 	uint64_t context;		/* the same on all ranks; see comm.c */
 	struct rail_way way;
+	uint64_t eager;			/* rail_eager_limit of the way */
 	int rank, size;
 	int refs;			/* the communicator itself, and each operation on it */
 	struct rail_peer **peer;	/* indexed by rank */
@@ -58,6 +59,7 @@ struct comm {
 	 */
 	struct comm *collective;
 	struct coll_learned *learned;	/* in such a record: see coll_agree.h; NULL: nothing yet */
+	struct coll_kept *kept;		/* ... the job's races of its kind: see coll_job.h; NULL: none */
 	unsigned collectives;		/* in such a record: collectives begun */
 	unsigned withdrawn;		/* ... the number after the last one that was withdrawn */
 };

@@ -142,7 +142,7 @@ static int inherit(int rc, const struct comm *parent, MPI_Comm *made)
 	return comm_adopt(*made, &parent->way) ? req_raise(*made, MPI_ERR_OTHER) : MPI_SUCCESS;
 }
 
-/* The same for a communicator of the same ranks, whose collectives cost the same. */
+/* The same for a communicator of the same ranks. */
 static int inherit_all(int rc, const struct comm *parent, MPI_Comm *made)
 {
 	struct comm *c;

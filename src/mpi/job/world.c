@@ -17,6 +17,7 @@
 #include "mpi/abi/native.h"
 #include "mpi/coll/coll.h"
 #include "mpi/coll/coll_data.h"
+#include "mpi/coll/coll_job.h"
 #include "mpi/comm/comm.h"
 #include "mpi/comm/comm_table.h"
 #include "mpi/comm/lost.h"
@@ -495,6 +496,7 @@ void world_stop(void)
 	lost_stop();
 	unexpected_stop();
 	coll_stop();
+	coll_job_stop();
 	close_rails();
 	native.Cancel(&layer.sentinel);
 	native.Wait(&layer.sentinel, MPI_STATUS_IGNORE);

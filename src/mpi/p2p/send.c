@@ -130,7 +130,7 @@ int send_start(struct comm *c, struct req *r, const struct message_args *m, enum
 			return send_begun(c, r, m, rc);
 	}
 	/* The kind of memory matters only to a message that is not copied. */
-	b.kind = b.bytes <= c->way.eager ? RAIL_MEM_HOST : rail_mem_kind_of(layer.rails, b.addr);
+	b.kind = b.bytes <= c->eager ? RAIL_MEM_HOST : rail_mem_kind_of(layer.rails, b.addr);
 	rc = rail_send(c->peer[m->rank], &c->way, &header, &b, flags_of[mode], &r->op);
 	/* Memory that may only be read is not registered; its copy is. */
 	if (unlikely(rc == -EFAULT && !r->packed)) {
@@ -167,6 +167,6 @@ static bool poll_is_due(const struct rail_peer *peer, unsigned nth)
 
 void poll_between_sends(const struct comm *c, const struct message_args *m)
 {
-	if (m->count * m->type->size > c->way.eager && poll_is_due(c->peer[m->rank], ++layer.large))
+	if (m->count * m->type->size > c->eager && poll_is_due(c->peer[m->rank], ++layer.large))
 		rail_progress(layer.rails);
 }

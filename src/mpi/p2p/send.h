@@ -29,7 +29,7 @@ static inline int send_short(struct comm *c, struct req *r, const struct message
 	int rc;
 
 	if (unlikely(mode != MODE_STANDARD || !m->type->contiguous || !bytes ||
-		     bytes > c->way.eager))
+		     bytes > c->eager))
 		return send_start(c, r, m, mode);
 	layer.call->bytes += bytes;
 	header = (struct rail_header){

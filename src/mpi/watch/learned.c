@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "mpi/abi/native.h"
-#include "mpi/coll/coll_agree.h"
-#include "mpi/coll/coll_learn.h"
 #include "mpi/job/progress.h"
 #include "mpi/railmpi.h"
 #include "rail/programs.h"
@@ -53,45 +51,32 @@ static void late_print(FILE *f)
 			layer.world_rank, messages);
 }
 
-static const char *const race_end[COLL_LEARN_ENDS] = {
-	[COLL_LEARN_GOES_ON] = "not settled",
-	[COLL_LEARN_CROWDED] = "the table's, since ranks share cores",
-	[COLL_LEARN_UNLIKE] = "the table's, since calls differed among ranks",
-};
-
-struct races {
-	FILE *f;
-	int ranks;
-};
-
-static void race_print(void *user, const struct coll_learned_row *row)
+static const char *race_why(const char *word)
 {
-	const struct races *of = user;
+	return strcmp(word, "racing") == 0 ? "not settled" :
+	       strcmp(word, "crowded") == 0 ? "the table's, since ranks share cores" :
+	       strcmp(word, "unlike") == 0 ? "the table's, since calls differed among ranks" : word;
+}
+
+/* The ranks of a communicator have the same races, so its rank 0 tells them. */
+static void races_print(FILE *f)
+{
 	char bytes[RG_UNIT_TEXT];
+	struct railmpi_race r;
 
-	rg_format_size(row->most_bytes, bytes, sizeof(bytes));
-	fprintf(of->f, "  learned, %d ranks: %s %s %s", of->ranks, row->collective, bytes, row->choice);
-	for (int c = 0; c < row->candidates; c++)
-		if (row->cost_ns[c])
-			fprintf(of->f, " %s=%" PRIu32, row->candidate[c], row->cost_ns[c]);
-	fprintf(of->f, " (%s)\n", row->settled ? "measured" : race_end[row->end]);
-}
-
-static void races_print(void *user, int ranks, const struct coll_learned *learned)
-{
-	struct races of = { user, ranks };
-
-	coll_learned_each(learned, race_print, &of);
-}
-
-/* The ranks of a communicator have the same races, so rank 0 tells those of its communicators. */
-static void all_races_print(FILE *f)
-{
-	if (layer.world_rank)
-		return;
-	layer_enter();
-	coll_each_learned(races_print, f);
-	layer_leave();
+	for (unsigned n = 0; railmpi_race(n, &r); n++) {
+		rg_format_size(r.bytes, bytes, sizeof(bytes));
+		fprintf(f, "  learned, %d ranks", r.ranks);
+		if (layer.world_rank)
+			fprintf(f, " (first: rank %d)", layer.world_rank);
+		if (r.nodes > 1)
+			fprintf(f, " on %d nodes", r.nodes);
+		fprintf(f, " over %s: %s %s %s", r.over, r.collective, bytes, r.algorithm);
+		for (int c = 0; c < r.candidates; c++)
+			if (r.candidate[c].cost_ns)
+				fprintf(f, " %s=%" PRIu32, r.candidate[c].name, r.candidate[c].cost_ns);
+		fprintf(f, " (%s)\n", race_why(r.why));
+	}
 }
 
 /* All ranks take part, those without a text, too. */
@@ -129,7 +114,7 @@ char *learned_gather(void)
 	if (f) {
 		cells_print(f);
 		late_print(f);
-		all_races_print(f);
+		races_print(f);
 		fclose(f);
 	}
 	all = texts_gather(text, text ? (int)length : 0);

@@ -59,14 +59,19 @@ static bool is_offered_in_row(const struct rail_peer *peer, const struct rail_wa
 
 /* ---- A message above the limit that may go either way: eager_choice.h ----------------- */
 
-/* May the sender choose for this message?  A smaller one that a way offers stays an offer. */
-static bool may_choose(const struct rail_peer *peer, const struct rail_way *way,
-		       const struct rail_buf *buf, unsigned flags)
+/* Such a message is one that a larger ring takes.  A smaller one that a way offers stays an offer. */
+static bool may_go_either_way(const struct rail_peer *peer, const struct rail_way *way,
+			      const struct rail_buf *buf, unsigned flags)
 {
-	return buf->bytes <= peer->eager_most && buf->bytes > peer->ctx->eager_max && way->eager_auto &&
+	return buf->bytes <= peer->eager_most && buf->bytes > peer->ctx->eager_max &&
 	       (peer->rail_count == 1 || !rail_policies[way->policy].spreads) &&
-	       way->rendezvous == RAIL_BY_AUTO && way->completion == RAIL_BY_IMMEDIATE &&
 	       !(flags & RAIL_SEND_SYNC) && buf->kind != RAIL_MEM_PARTS;
+}
+
+/* May the sender choose for it? */
+static bool may_choose(const struct rail_way *way)
+{
+	return way->eager_auto && way->rendezvous == RAIL_BY_AUTO && way->completion == RAIL_BY_IMMEDIATE;
 }
 
 /* A message joins the row of those that were sent since the peer was heard. */
@@ -96,7 +101,7 @@ static bool is_sent_crossing(struct rail_peer *peer, struct rail_eager_cell *cel
 	return rail_eager_take_crossing(&ctx->eager_choice, cell, peer->row.place, rg_now_ns());
 }
 
-static struct rail_eager_step choose(struct rail_peer *peer, uint64_t bytes)
+static struct rail_eager_step choose_measured(struct rail_peer *peer, uint64_t bytes)
 {
 	struct rail_ctx *ctx = peer->ctx;
 	struct rail_eager_cell *cell;
@@ -118,6 +123,17 @@ static struct rail_eager_step choose(struct rail_peer *peer, uint64_t bytes)
 		ctx->eager_sample = (struct rail_eager_sample){ 0 };
 	ctx->eager_sample.peer = peer;
 	return step;
+}
+
+/* A message above the limit, or one that is to be offered. */
+static struct rail_eager_step choose(struct rail_peer *peer, const struct rail_way *way,
+				     const struct rail_buf *buf, unsigned flags)
+{
+	if (!may_go_either_way(peer, way, buf, flags))
+		return (struct rail_eager_step){ .eager = false };
+	if (may_choose(way))
+		return choose_measured(peer, buf->bytes);
+	return (struct rail_eager_step){ .eager = !way->eager_auto && buf->bytes <= way->eager };
 }
 
 /*
@@ -176,8 +192,7 @@ static __attribute__((noinline)) int send_any(struct rail_peer *peer, const stru
 		return cuda_refused();
 	if (buf->bytes > eager_limit(peer->ctx, way) || flags & RAIL_SEND_SYNC ||
 	    unlikely(is_offered_in_row(peer, way, buf->bytes))) {
-		step = may_choose(peer, way, buf, flags) ? choose(peer, buf->bytes) :
-							  (struct rail_eager_step){ .eager = false };
+		step = choose(peer, way, buf, flags);
 		if (!step.eager)
 			return send_offer(peer, way, header, buf, op, step.last);
 	}

@@ -140,7 +140,7 @@ static const struct opt options[] = {
 	  .standard = "auto", .special = "auto", .min = 0, .max = RAIL_EAGER_MAX,
 	  .help = "messages up to this size are sent at once, larger and striped messages go by "
 		  "rendezvous; auto: 8K, over TCP 32K; within a host up to 64K where the sender "
-		  "measures a gain" },
+		  "measures a gain; of an item of --over: within a host up to 64K, too, if the job's is auto" },
 	{ .name = "rendezvous", .type = OPT_CHOICE, .carry = OPT_COMM, AT(rendezvous),
 	  .arg = "HOW", .standard = "auto", .choices = rendezvous,
 	  .help = "who moves the data of messages above the eager limit" },

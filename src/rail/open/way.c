@@ -4,6 +4,7 @@
 
 #include "rail/policy.h"
 #include "rail/rail.h"
+#include "rail/message/eager_choice.h"
 #include "rail/open/rail_ctx.h"
 #include "util/text.h"
 #include "verbs/vrb.h"
@@ -29,6 +30,20 @@ static const char *rendezvous_name(const struct rail_way *way)
 	return way->rendezvous == RAIL_BY_READ ? "read" :
 	       way->rendezvous == RAIL_BY_BOTH ? "both" :
 	       way->rendezvous == RAIL_BY_RING ? "ring" : "turns";
+}
+
+/*
+ * The largest limit of a way.  Rings that processors fill take longer messages than the job's limit, unless
+ * the job gives one.
+ */
+static uint64_t eager_most(const struct rail_ctx *ctx)
+{
+	const bool wide = ctx->settings.eager == RAIL_AUTO && ctx->eager_max < EAGER_CHOICE_BYTES;
+
+	for (int a = 0; a < ctx->adapter_count && wide; a++)
+		if (ctx->adapter[a].copies)
+			return EAGER_CHOICE_BYTES;
+	return ctx->eager_max;
 }
 
 int rail_way_check(const struct rail_ctx *ctx, const struct rail_way *way, char *why,
@@ -57,10 +72,11 @@ int rail_way_check(const struct rail_ctx *ctx, const struct rail_way *way, char 
 			 "says (accepted: %s, over that rail)", policy->name, way->rail, policy->name);
 		return -EINVAL;
 	}
-	if (way->eager > ctx->eager_max && way->eager != RAIL_AUTO) {
+	if (way->eager > eager_most(ctx) && way->eager != RAIL_AUTO) {
 		snprintf(why, why_size, "eager=%llu: the rails' buffers are not made for that "
-			 "(accepted: 0 to %llu, the job's --eager)",
-			 (unsigned long long)way->eager, (unsigned long long)ctx->eager_max);
+			 "(accepted: 0 to %llu%s)",
+			 (unsigned long long)way->eager, (unsigned long long)eager_most(ctx),
+			 eager_most(ctx) > ctx->eager_max ? "" : ", the job's --eager");
 		return -EINVAL;
 	}
 	if (way->completion == RAIL_BY_CONTROL && policy->not_control) {

@@ -78,20 +78,11 @@ static inline uint64_t hca_later(uint64_t a, uint64_t b)
 }
 
 /*
- * A word of a description: an atomic word that needs no order of its own, since another word
- * publishes the description, or withdraws it (ORDER.md).
+ * A word of a description that another word publishes, or withdraws (ORDER.md).  A description is withdrawn
+ * before it is written anew: a reader that finds a new word finds it withdrawn, too, when it looks again.
  */
-#define hca_put(word, value) atomic_store_explicit(&(word), value, memory_order_relaxed)
-#define hca_get(word) atomic_load_explicit(&(word), memory_order_relaxed)
-
-/*
- * After a description was withdrawn, before it is written anew: a reader that finds a new word
- * finds it withdrawn, too, when it looks again after an acquire fence.
- */
-static inline void hca_withdrawn(void)
-{
-	atomic_thread_fence(memory_order_release);
-}
+#define hca_put(word, value) atomic_store_explicit(&(word), value, memory_order_release)
+#define hca_get(word) atomic_load_explicit(&(word), memory_order_acquire)
 
 /* Does this processor show stores to others in program order, the kernel's stores as well? */
 #if defined(__x86_64__) || defined(__i386__)

@@ -7,18 +7,18 @@ enum { TRIES = 100 };
 
 static uint64_t start_of(const struct hca_ranges *r, uint32_t i)
 {
-	return atomic_load_explicit(&r->range[i].start, memory_order_relaxed);
+	return atomic_load_explicit(&r->range[i].start, memory_order_acquire);
 }
 
 static uint64_t range_end(const struct hca_ranges *r, uint32_t i)
 {
-	return atomic_load_explicit(&r->range[i].end, memory_order_relaxed);
+	return atomic_load_explicit(&r->range[i].end, memory_order_acquire);
 }
 
 static void range_put(struct hca_ranges *r, uint32_t i, uint64_t start, uint64_t end)
 {
-	atomic_store_explicit(&r->range[i].start, start, memory_order_relaxed);
-	atomic_store_explicit(&r->range[i].end, end, memory_order_relaxed);
+	atomic_store_explicit(&r->range[i].start, start, memory_order_release);
+	atomic_store_explicit(&r->range[i].end, end, memory_order_release);
 }
 
 /* The first range that ends after addr. */
@@ -45,11 +45,10 @@ bool hca_ranges_touch(const struct hca_ranges *r, uint64_t start, uint64_t end)
 		return false;
 	for (tries = 0; tries < TRIES; tries++) {
 		uint32_t turn = atomic_load_explicit(&r->turn, memory_order_acquire);
-		uint32_t count = atomic_load_explicit(&r->count, memory_order_relaxed);
+		uint32_t count = atomic_load_explicit(&r->count, memory_order_acquire);
 		uint32_t i = ranges_find(r, start, count);
 		bool touch = i < count && start_of(r, i) < end;
 
-		atomic_thread_fence(memory_order_acquire);
 		if (!(turn & 1) && atomic_load_explicit(&r->turn, memory_order_relaxed) == turn)
 			return touch;
 		rg_relax(UINT64_MAX);
@@ -59,10 +58,10 @@ bool hca_ranges_touch(const struct hca_ranges *r, uint64_t start, uint64_t end)
 
 /* ---- Changing it, under the lock ----------------------------------------- */
 
+/* A reader that finds a word that is put from here on finds the odd turn, too, when it looks again. */
 static void ranges_begin(struct hca_ranges *r)
 {
 	atomic_fetch_add_explicit(&r->turn, 1, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release);
 }
 
 static void done(struct hca_ranges *r, uint32_t count)

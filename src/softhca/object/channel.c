@@ -358,9 +358,8 @@ void hca_channel_move_armed(struct hca_cq *cq, struct hca_shm_mailbox *from)
 		atomic_store(&to->armed, old);
 	/*
 	 * An entry may have been added while it was not armed; a false event does no harm.  The first
-	 * is in the first slot.
+	 * is in the first slot.  Its producer's words and these are seq_cst, so one sees the other's.
 	 */
-	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load(&to->slot[0].state))
 		hca_mailbox_wake(&cq->mailbox, true);
 }

@@ -187,7 +187,6 @@ static void member_fill(struct hca_shm_member *m, const struct hca_qp *qp, const
 {
 	const struct group group = group_of(gid);
 
-	hca_withdrawn();
 	hca_put(m->gid[0], group.word[0]);
 	hca_put(m->gid[1], group.word[1]);
 	hca_put(m->qpn, hca_qpn(qp));
@@ -240,7 +239,6 @@ static bool read_member(struct hca_fabric *f, struct hca_shm_member *m, const un
 	in_group = is_group(m, &group);
 	out->qpn = hca_get(m->qpn);
 	out->address = hca_get(m->address);
-	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&m->owner, memory_order_relaxed) == owner &&
 	       in_group && hca_address_exists(&f->spec, out->address);
 }

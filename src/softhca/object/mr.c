@@ -140,7 +140,6 @@ static void clear_row(const struct hca_mr *mr)
 	uint32_t index = mr->key >> HCA_KEY_GEN_BITS;
 
 	atomic_store_explicit(&mr->fabric->table->mr[index].stamp, 0, memory_order_release);
-	hca_withdrawn();
 	atomic_store(&mr->fabric->mr[index], NULL);
 }
 

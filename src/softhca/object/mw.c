@@ -64,7 +64,6 @@ bool hca_mw_is_open(const struct hca_shm_mr *row, const _Atomic uint64_t *invali
 	bool theirs = hca_get(row->qpn) == qpn && hca_get(row->pd) == pd;
 
 	/* The words belong to this stamp only if it is still the same. */
-	atomic_thread_fence(memory_order_acquire);
 	return rkey && (uint32_t)stamp == rkey && qpn && theirs &&
 	       (uint32_t)hca_get(row->stamp) == rkey && atomic_load(invalidated) != stamp;
 }

@@ -161,7 +161,6 @@ static void free_shared(struct hca_qp *qp)
 static void clear_published(struct hca_shm_qp *shm)
 {
 	hca_put(shm->accept, 0);
-	hca_withdrawn();
 	hca_put(shm->access, 0);
 	hca_put(shm->rnr_timer, 0);
 	hca_put(shm->qkey, 0);

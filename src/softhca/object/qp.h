@@ -237,7 +237,6 @@ static inline const struct hca_link_operations *hca_qp_first_link(const struct h
 static inline void hca_qp_withdraw(struct hca_qp *qp)
 {
 	atomic_store_explicit(&qp->shm->accept, 0, memory_order_release);
-	hca_withdrawn();
 }
 
 /* Requests go by the wire: they end later than they are handed over. */

@@ -213,23 +213,19 @@ struct row {
 static bool read_row(const struct hca_fabric *f, uint32_t key, struct row *row)
 {
 	const uint32_t index = key >> HCA_KEY_GEN_BITS;
-	const _Atomic uint64_t *live = &f->table->mr[index].stamp;
+	const struct hca_shm_mr *mr = &f->table->mr[index];
 	int tries;
 
 	for (tries = 0; tries < HCA_CHANGES; tries++) {
-		const struct hca_mr *mr = hca_mr_find(f, key);
-		uint64_t stamp;
+		const uint64_t stamp = atomic_load_explicit(&mr->stamp, memory_order_acquire);
 
-		if (!mr)
-			return false;
-		stamp = atomic_load_explicit(live, memory_order_acquire);
-		*row = (struct row){ mr->remote_pd, mr->qpn, mr->access, mr->iova, mr->length,
-				     mr->base };
-		atomic_thread_fence(memory_order_acquire);
-		if ((uint32_t)stamp != key)
+		*row = (struct row){ hca_get(mr->pd), hca_get(mr->qpn), hca_get(mr->access),
+				     hca_get(mr->iova), hca_get(mr->length),
+				     (unsigned char *)(uintptr_t)hca_get(mr->addr) };
+		if ((uint32_t)stamp != key || !key)
 			return false;
 		/* The mapped part may change, which leaves the key as it is. */
-		if (atomic_load_explicit(live, memory_order_relaxed) == stamp)
+		if (atomic_load_explicit(&mr->stamp, memory_order_relaxed) == stamp)
 			return !row->qpn || atomic_load(&f->self->invalidated[index]) != stamp;
 	}
 	return false;

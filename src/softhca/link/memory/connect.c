@@ -136,7 +136,6 @@ int hca_conn_resolve(struct hca_qp *qp, struct hca_conn *c)
 	if (read_shape(c, theirs))
 		return -ENOTCONN;
 	/* The shape belongs to this accept token only if the token is still the same. */
-	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&theirs->accept, memory_order_relaxed) != token)
 		return -ENOTCONN;
 	c->accept = token;
@@ -195,7 +194,6 @@ static bool read_mr(struct hca_conn *c, uint32_t pd, uint32_t key, struct hca_re
 	qpn = hca_get(mr->qpn);
 	mapped = hca_get(mr->mapped);
 	mapped_end = hca_get(mr->mapped_end);
-	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&mr->stamp, memory_order_relaxed) != stamp || their_pd != pd ||
 	    (qpn && qpn != c->qpn))
 		return false;

@@ -297,7 +297,6 @@ static int fill_slot(struct hca_fabric *f, struct hca_member *me)
 	s = &f->shm->slot[f->slot];
 	atomic_store(&s->phase, HCA_ABSENT);
 	f->generation = atomic_fetch_add(&s->generation, 1) + 1;
-	hca_withdrawn();
 	f->claim = hca_shm_claim(f->slot, f->generation);
 	f->self->nonce = state->nonce;
 	f->self->slot = f->slot;

@@ -247,7 +247,6 @@ static struct hca_peer *peer_new(struct hca_fabric *f, uint32_t slot)
 	p->start_time = copy.start_time;
 	p->memory_bytes = 1ull << copy.memory_bits % 64;
 	hca_address_of_slot(&f->link_state->me, f->shm, slot, &p->address);
-	atomic_thread_fence(memory_order_acquire);
 	if (p->pid <= 0 || atomic_load(&s->generation) != p->generation)
 		goto fail;
 	p->is_self = slot == f->slot;
