@@ -40,3 +40,8 @@ int hca_ports_parse(const char *text, uint16_t *first, uint16_t *last)
 	*last = to;
 	return 0;
 }
+
+bool hca_port_is_shared(uint16_t port, uint16_t first, uint16_t last)
+{
+	return 2 * (port - first) >= last - first;
+}

@@ -2,6 +2,7 @@
 #ifndef HCA_PORTS_H
 #define HCA_PORTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Below the range that the kernel takes for outgoing connections. */
@@ -12,5 +13,10 @@
  * (hca_fail).
  */
 int hca_ports_parse(const char *text, uint16_t *first, uint16_t *last);
+/*
+ * May processes of one user share this port of the range (handover.h)?  The upper half: hosts with fewer
+ * processes are spared the socket that it takes.
+ */
+bool hca_port_is_shared(uint16_t port, uint16_t first, uint16_t last);
 
 #endif

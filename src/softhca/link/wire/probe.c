@@ -479,7 +479,7 @@ static int listen_at(struct softhca_probe *p, struct softhca_net *n, unsigned i,
 
 	hca_gid_address(&n->gid, &at);
 	for (port = first; port <= last; port++) {
-		p->listener[i] = hca_socket_listen(&at, (uint16_t)port);
+		p->listener[i] = hca_socket_listen(&at, (uint16_t)port, HCA_LISTEN_ALONE);
 		if (p->listener[i] != -EADDRINUSE)
 			break;
 	}
