@@ -207,7 +207,7 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_shared tests/softhca/test_mr_table tests/softhca/test_descriptors \
 	tests/softhca/test_fidelity tests/softhca/test_responder tests/softhca/test_landing \
 	tests/softhca/test_frame tests/softhca/test_stream tests/softhca/test_handshake tests/softhca/test_secret \
-	tests/softhca/test_meet tests/softhca/test_meet_hostile tests/softhca/test_meet_net tests/softhca/test_handover \
+	tests/softhca/test_meet tests/softhca/test_meet_hostile tests/softhca/test_meet_net tests/softhca/test_handover tests/softhca/test_handover_hostile \
 	tests/softhca/test_net tests/softhca/test_netif tests/softhca/test_wire \
 	tests/softhca/test_wire_requester tests/softhca/test_wire_bounds tests/softhca/test_wire_breaches \
 	tests/softhca/test_wire_lives tests/softhca/test_wire_more tests/softhca/test_wire_turns
@@ -231,10 +231,14 @@ tests_softhca_test_meet_hostile_SOURCES = tests/softhca/test_meet_hostile.c \
 	tests/softhca/meet_end.c tests/softhca/meet_end.h
 tests_softhca_test_meet_hostile_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_meet_hostile_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
-tests_softhca_test_handover_SOURCES = tests/softhca/test_handover.c tests/softhca/meet_end.c \
+HANDOVER_KIT = tests/softhca/handover_end.c tests/softhca/handover_end.h tests/softhca/meet_end.c \
 	tests/softhca/meet_end.h
+tests_softhca_test_handover_SOURCES = tests/softhca/test_handover.c $(HANDOVER_KIT)
 tests_softhca_test_handover_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_handover_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_handover_hostile_SOURCES = tests/softhca/test_handover_hostile.c $(HANDOVER_KIT)
+tests_softhca_test_handover_hostile_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_handover_hostile_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_wire_SOURCES = tests/softhca/test_wire.c $(WIRE_KIT)
 tests_softhca_test_wire_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_wire_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns

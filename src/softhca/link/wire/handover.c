@@ -203,6 +203,34 @@ int hca_handover_receive(int from, struct hca_handover *h)
 	return rc;
 }
 
+int hca_handover_next(struct hca_handover_poll *p, struct hca_handover *h, uint64_t now_ns)
+{
+	int rc;
+
+	if (p->listener < 0)
+		return -EAGAIN;
+	if (p->giver < 0) {
+		p->giver = hca_handover_accept(p->listener);
+		p->due_ns = now_ns + HCA_GIVER_NS;
+	}
+	if (p->giver < 0)
+		return -EAGAIN;
+	rc = hca_handover_receive(p->giver, h);
+	if (rc == -EAGAIN && now_ns < p->due_ns)
+		return rc;
+	hca_socket_close(p->giver);
+	p->giver = -1;
+	return rc ? -EAGAIN : 0;
+}
+
+void hca_handover_poll_end(struct hca_handover_poll *p)
+{
+	if (p->giver >= 0)
+		hca_socket_close(p->giver);
+	if (p->listener >= 0)
+		hca_socket_close(p->listener);
+}
+
 static int send_all(int to, const struct hca_handover *h)
 {
 	unsigned char out[HCA_HANDOVER_BYTES];

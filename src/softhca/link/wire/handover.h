@@ -57,6 +57,15 @@ int hca_handover_open(const unsigned char group[HCA_HASH_BYTES], unsigned *numbe
 int hca_handover_accept(int listener);
 /* Its message, with the descriptor at a number from 1024 on; -EAGAIN: not yet. */
 int hca_handover_receive(int from, struct hca_handover *h);
+#define HCA_GIVER_NS 250000000u		/* for a message to come, which is at once as a rule */
+/* The same for a process that looks now and then.  One connection at a time. */
+struct hca_handover_poll {
+	int listener, giver;		/* -1: none */
+	uint64_t due_ns;
+};
+/* 0; -EAGAIN: nothing now. */
+int hca_handover_next(struct hca_handover_poll *p, struct hca_handover *h, uint64_t now_ns);
+void hca_handover_poll_end(struct hca_handover_poll *p);
 
 /*
  * Hand a connection over, to one process of a group or to any: 0, and h->fd remains to be closed here; or

@@ -57,30 +57,22 @@ static int listeners_open(struct hca_meet *m, uint16_t port, enum hca_listen how
 	return 0;
 }
 
-static bool is_shared(const struct hca_meet *m, uint32_t port)
-{
-	return hca_port_is_shared((uint16_t)port, m->config.port_first, m->config.port_last);
-}
-
-/* The first free port; else the last one that others of this user share. */
 static int listeners_open_any(struct hca_meet *m)
 {
-	const uint32_t first = m->config.port_first, last = m->config.port_last;
+	const uint16_t first = m->config.port_first, last = m->config.port_last;
 	char address[INET6_ADDRSTRLEN];
 	int rc = -EADDRINUSE;
-	uint32_t port;
+	enum hca_listen how;
+	uint16_t port;
 
-	for (port = first; rc == -EADDRINUSE && port <= last; port++)
-		rc = listeners_open(m, (uint16_t)port,
-				    is_shared(m, port) ? HCA_LISTEN_FIRST : HCA_LISTEN_ALONE);
-	for (port = last; rc == -EADDRINUSE && port >= first && is_shared(m, port); port--)
-		rc = listeners_open(m, (uint16_t)port, HCA_LISTEN_SHARED);
+	for (uint32_t turn = 0; rc == -EADDRINUSE && hca_ports_attempt(turn, first, last, &port, &how); turn++)
+		rc = listeners_open(m, port, how);
 	if (rc == -EADDRINUSE)
 		return hca_fail(EADDRINUSE, "%s: other programs or users listen on all TCP ports from %u to %u: "
 				"the processes of a user on this host need one (accepted: more ports, by "
 				"SOFTHCA_PORTS=FIRST-LAST)",
-				hca_address_text(&m->rail[0].local, address), first, last);
-	if (!rc && is_shared(m, m->port)) {
+				hca_address_text(&m->rail[0].local, address), (unsigned)first, (unsigned)last);
+	if (!rc && hca_port_is_shared(m->port, first, last)) {
 		rc = hca_recipient_begin(m);
 		if (rc)
 			listeners_close(m, m->config.rails);

@@ -8,8 +8,6 @@
 
 #include "softhca/link/wire/meet_state.h"
 
-#define GIVER_NS 250000000u		/* for its message */
-
 int hca_recipient_begin(struct hca_meet *m)
 {
 	const int fd = hca_handover_open(m->credentials.fabric, &m->number);
@@ -76,7 +74,7 @@ void hca_recipient_accept(struct hca_meet *m)
 		giver_close(m);
 		return;
 	}
-	m->giver_due_ns = rg_now_ns() + GIVER_NS;
+	m->giver_due_ns = rg_now_ns() + HCA_GIVER_NS;
 	hca_handovers_listen(m);
 }
 
