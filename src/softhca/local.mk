@@ -73,6 +73,8 @@ libsofthca_core_la_SOURCES += src/softhca/link/wire/bytes.h src/softhca/link/wir
 	src/softhca/link/wire/serve.c src/softhca/link/wire/stream.c src/softhca/link/wire/stream.h \
 	src/softhca/link/wire/wire.h \
 	src/softhca/link/wire/frame.c src/softhca/link/wire/frame.h \
+	src/softhca/link/wire/handover.c src/softhca/link/wire/handover.h src/softhca/link/wire/recipient.c \
+	src/softhca/link/wire/packets.c src/softhca/link/wire/packets.h \
 	src/softhca/link/wire/handshake.c src/softhca/link/wire/handshake.h \
 	src/softhca/link/wire/incoming.c src/softhca/link/wire/meet.c src/softhca/link/wire/meet.h \
 	src/softhca/link/wire/meet_state.h src/softhca/link/wire/ports.c \

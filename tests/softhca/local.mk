@@ -142,7 +142,7 @@ TESTS += tests/softhca/two_copies tests/softhca/abi.sh
 # Fuzz targets: `make check` runs them on mutated seeds, `make fuzz` builds them
 # with clang's libFuzzer, to be run by hand.
 SOFTHCA_FUZZ = tests/fuzz/fuzz_spec tests/fuzz/fuzz_registry tests/fuzz/fuzz_segment \
-	tests/fuzz/fuzz_frame tests/fuzz/fuzz_handshake tests/fuzz/fuzz_wire
+	tests/fuzz/fuzz_frame tests/fuzz/fuzz_handshake tests/fuzz/fuzz_handover tests/fuzz/fuzz_wire
 check_PROGRAMS += $(SOFTHCA_FUZZ)
 TESTS += $(SOFTHCA_FUZZ)
 tests_fuzz_fuzz_spec_SOURCES = tests/fuzz/fuzz_spec.c tests/fuzz/driver.c tests/fuzz/fuzz.h
@@ -157,6 +157,9 @@ tests_fuzz_fuzz_frame_LDADD = libsofthca-core.la librg-util.la
 tests_fuzz_fuzz_handshake_SOURCES = tests/fuzz/fuzz_handshake.c tests/fuzz/driver.c \
 	tests/fuzz/fuzz.h
 tests_fuzz_fuzz_handshake_LDADD = libsofthca-core.la librg-util.la
+tests_fuzz_fuzz_handover_SOURCES = tests/fuzz/fuzz_handover.c tests/fuzz/driver.c \
+	tests/fuzz/fuzz.h
+tests_fuzz_fuzz_handover_LDADD = libsofthca-core.la librg-util.la $(SODIUM_LIBS)
 tests_fuzz_fuzz_wire_SOURCES = tests/fuzz/fuzz_wire.c tests/fuzz/driver.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_wire_LDADD = libsofthca-core.la librg-util.la
 FUZZ_CC = clang -g -O1 -fno-sanitize-recover=all -std=gnu11 -D_GNU_SOURCE -I. $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
@@ -172,7 +175,7 @@ fuzz: config.h
 			-lpthread -ldl $(SODIUM_LIBS) -o `basename $$t`.libfuzzer || exit 1; \
 	done
 CLEANFILES += fuzz_spec.libfuzzer fuzz_registry.libfuzzer fuzz_segment.libfuzzer \
-	fuzz_frame.libfuzzer fuzz_handshake.libfuzzer fuzz_wire.libfuzzer
+	fuzz_frame.libfuzzer fuzz_handshake.libfuzzer fuzz_handover.libfuzzer fuzz_wire.libfuzzer
 EXTRA_DIST += tests/fuzz/libfuzzer.c
 # What takes long, and what needs a build of its own; the whole of what CI takes a part of.
 check-long: all
@@ -205,7 +208,7 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_shared tests/softhca/test_mr_table tests/softhca/test_descriptors \
 	tests/softhca/test_fidelity tests/softhca/test_responder tests/softhca/test_landing \
 	tests/softhca/test_frame tests/softhca/test_stream tests/softhca/test_handshake tests/softhca/test_secret \
-	tests/softhca/test_meet tests/softhca/test_meet_hostile tests/softhca/test_meet_net \
+	tests/softhca/test_meet tests/softhca/test_meet_hostile tests/softhca/test_meet_net tests/softhca/test_handover tests/softhca/test_handover_hostile \
 	tests/softhca/test_net tests/softhca/test_netif tests/softhca/test_wire \
 	tests/softhca/test_wire_requester tests/softhca/test_wire_bounds tests/softhca/test_wire_breaches \
 	tests/softhca/test_wire_lives tests/softhca/test_wire_more tests/softhca/test_wire_turns
@@ -229,6 +232,14 @@ tests_softhca_test_meet_hostile_SOURCES = tests/softhca/test_meet_hostile.c \
 	tests/softhca/meet_end.c tests/softhca/meet_end.h
 tests_softhca_test_meet_hostile_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_meet_hostile_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+HANDOVER_KIT = tests/softhca/handover_end.c tests/softhca/handover_end.h tests/softhca/meet_end.c \
+	tests/softhca/meet_end.h
+tests_softhca_test_handover_SOURCES = tests/softhca/test_handover.c $(HANDOVER_KIT)
+tests_softhca_test_handover_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_handover_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_handover_hostile_SOURCES = tests/softhca/test_handover_hostile.c $(HANDOVER_KIT)
+tests_softhca_test_handover_hostile_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_handover_hostile_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_wire_SOURCES = tests/softhca/test_wire.c $(WIRE_KIT)
 tests_softhca_test_wire_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_wire_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns

@@ -38,7 +38,7 @@ part tests/softhca/paced
 part tests/softhca/scribble "$(some 300 1)"
 
 fuzz_seconds=$(some 300 3)
-targets='fuzz_spec fuzz_registry fuzz_segment fuzz_frame fuzz_handshake fuzz_wire'
+targets='fuzz_spec fuzz_registry fuzz_segment fuzz_frame fuzz_handshake fuzz_handover fuzz_wire'
 if command -v clang >/dev/null && make fuzz >"$work/out" 2>&1; then
 	for target in $targets; do
 		mkdir "$work/$target"
@@ -56,6 +56,7 @@ fi
 # Each input has 256 frames: 10^8 in all.
 part tests/fuzz/fuzz_frame --rounds "$(some 400000 0.0001)"
 part tests/fuzz/fuzz_handshake --rounds "$(some 10000000 0.00002)"
+part tests/fuzz/fuzz_handover --rounds "$(some 1000000 0.0001)"
 part tests/fuzz/fuzz_wire --rounds "$(some 10000000 0.0001)"
 part tests/fuzz/fuzz_campaign --rounds "$(some 10000000 0.0003)"
 part tests/fuzz/fuzz_result --rounds "$(some 10000000 0.0003)"

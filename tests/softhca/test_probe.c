@@ -24,7 +24,7 @@ struct host {
 	int count;
 	struct softhca_probe *probe;
 };
-static struct host host[HOSTS];
+static struct host host[HOSTS], second[HOSTS];	/* of another job, on the same hosts */
 
 /* ---- Time ---------------------------------------------------------------- */
 
@@ -79,13 +79,17 @@ static int hosts_make(void)
 	return rc;
 }
 
-static void open_host(unsigned h, uint64_t job)
+static void open_probe(struct host *of, unsigned h, uint64_t job)
 {
 	enter(h);
-	host[h].count = softhca_net_list(host[h].list, SOFTHCA_NETS_MAX);
-	assert_true(host[h].count > 0);
-	assert_int_equal(softhca_probe_open(&host[h].probe, host[h].list, (unsigned)host[h].count, job),
-			 0);
+	of->count = softhca_net_list(of->list, SOFTHCA_NETS_MAX);
+	assert_true(of->count > 0);
+	assert_int_equal(softhca_probe_open(&of->probe, of->list, (unsigned)of->count, job), 0);
+}
+
+static void open_host(unsigned h, uint64_t job)
+{
+	open_probe(&host[h], h, job);
 }
 
 static int open_both(void **state)
@@ -102,7 +106,8 @@ static int close_both(void **state)
 	(void)state;
 	for (unsigned h = 0; h < HOSTS; h++) {
 		softhca_probe_close(host[h].probe);
-		host[h].probe = NULL;
+		softhca_probe_close(second[h].probe);
+		host[h].probe = second[h].probe = NULL;
 	}
 	return 0;
 }
@@ -126,15 +131,26 @@ static void call(unsigned h, const char *name, struct softhca_probed *result)
 			   host[!h].id, result);
 }
 
-/* Both are served until no call is under way. */
+/* Calls under way. */
+static unsigned progress(void)
+{
+	unsigned count = 0;
+
+	for (unsigned h = 0; h < HOSTS; h++) {
+		enter(h);
+		count += softhca_probe_progress(host[h].probe);
+		count += second[h].probe ? softhca_probe_progress(second[h].probe) : 0;
+	}
+	return count;
+}
+
+/* All are served until no call is under way. */
 static void serve(void)
 {
 	unsigned under_way = 1;
 
 	for (unsigned i = 0; under_way; i++) {
-		under_way = 0;
-		for (unsigned h = 0; h < HOSTS; h++)
-			under_way += softhca_probe_progress(host[h].probe);
+		under_way = progress();
 		if (i == ROUNDS)
 			fail_msg("a call does not end");
 		usleep(under_way ? 500 : 0);
@@ -144,8 +160,7 @@ static void serve(void)
 static void serve_some(unsigned rounds)
 {
 	for (unsigned i = 0; i < rounds; i++) {
-		for (unsigned h = 0; h < HOSTS; h++)
-			softhca_probe_progress(host[h].probe);
+		progress();
 		usleep(500);
 	}
 }
@@ -322,7 +337,7 @@ static void test_crowd(void **state)
 	for (unsigned i = 0; i < SILENT; i++) {
 		fd[i] = connect_to(to);
 		if (i % 2)
-			assert_int_equal(send(fd[i], "rgprobe1", 4, MSG_NOSIGNAL), 4);
+			assert_int_equal(send(fd[i], "softhca?", 4, MSG_NOSIGNAL), 4);
 		serve_some(i % 50 == 49);
 	}
 	expect_call(0, "rail0", SOFTHCA_PROBE_PASSED);
@@ -335,9 +350,20 @@ static void test_crowd(void **state)
 
 /* ---- Opening ------------------------------------------------------------- */
 
+static int listen_everywhere(uint16_t port)
+{
+	struct sockaddr_in6 at = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+	const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (const struct sockaddr *)(const void *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	return fd;
+}
+
 static void test_ports(void **state)
 {
-	struct softhca_probe *second;
+	int fd;
+	struct softhca_probe *probe;
 
 	close_both(state);
 	setenv("SOFTHCA_PORTS", "18999", 1);
@@ -346,13 +372,50 @@ static void test_ports(void **state)
 	expect_call(0, "rail0", SOFTHCA_PROBE_PASSED);
 	/* All are in use. */
 	enter(0);
-	assert_int_equal(softhca_probe_open(&second, host[0].list, (unsigned)host[0].count, JOB),
+	fd = listen_everywhere(18998);
+	setenv("SOFTHCA_PORTS", "18998", 1);
+	assert_int_equal(softhca_probe_open(&probe, host[0].list, (unsigned)host[0].count, JOB),
 			 -EADDRINUSE);
-	assert_non_null(strstr(softhca_last_error(), "18999"));
+	assert_non_null(strstr(softhca_last_error(), "18998"));
+	close(fd);
 	setenv("SOFTHCA_PORTS", "no", 1);
-	assert_int_equal(softhca_probe_open(&second, host[0].list, (unsigned)host[0].count, JOB),
+	assert_int_equal(softhca_probe_open(&probe, host[0].list, (unsigned)host[0].count, JOB),
 			 -EINVAL);
 	unsetenv("SOFTHCA_PORTS");
+}
+
+/* Two jobs of a user probe at the same time, over one port. */
+static void test_shared_port(void **state)
+{
+	struct softhca_probed result[40][2][HOSTS];
+
+	close_both(state);
+	setenv("SOFTHCA_PORTS", "18999", 1);
+	open_both(state);
+	for (unsigned h = 0; h < HOSTS; h++) {
+		open_probe(&second[h], h, JOB + 1);
+		assert_int_equal(second[h].list[net_of(h, "rail0")].port, 18999);
+	}
+	unsetenv("SOFTHCA_PORTS");
+	for (unsigned i = 0; i < 40; i++) {
+		for (unsigned h = 0; h < HOSTS; h++) {
+			call(h, "rail0", &result[i][0][h]);
+			softhca_probe_call(second[h].probe, net_of(h, "rail0"),
+					   &second[!h].list[net_of(!h, "rail0")], host[!h].id, &result[i][1][h]);
+		}
+		serve();
+	}
+	for (unsigned i = 0; i < 40; i++)
+		for (unsigned j = 0; j < 2 * HOSTS; j++)
+			assert_int_equal(result[i][j / HOSTS][j % HOSTS].code, SOFTHCA_PROBE_PASSED);
+	/* A job that is not there. */
+	softhca_probe_close(second[1].probe);
+	second[1].probe = NULL;
+	enter(0);
+	softhca_probe_call(second[0].probe, net_of(0, "rail0"), &second[1].list[net_of(1, "rail0")], host[1].id,
+			   &result[0][0][0]);
+	serve();
+	assert_int_equal(result[0][0][0].code, SOFTHCA_PROBE_REFUSED);
 }
 
 /* Another program has the ports of one address alone. */
@@ -381,7 +444,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(test_##name, open_both, close_both)
 	const struct CMUnitTest tests[] = {
 		CASE(passes), CASE(mtus), CASE(long_packets_of_one_direction), CASE(other_job), CASE(other_host), CASE(no_route), CASE(nobody),
-		CASE(silence), CASE(garbage), CASE(crowd), CASE(ports), CASE(busy),
+		CASE(silence), CASE(garbage), CASE(crowd), CASE(ports), CASE(busy), CASE(shared_port),
 	};
 
 	if (enter_namespace() || hosts_make()) {

@@ -92,7 +92,8 @@ struct hca_shm_slot {
 	_Atomic uint64_t net_ns;	/* the network namespace of the socket */
 	_Atomic uint32_t address;	/* the socket's: enum hca_address_kind */
 	_Atomic uint32_t memory_bits;	/* the memory segment has 1 << this bytes */
-	_Atomic uint32_t wire_port;	/* TCP port on which it meets other hosts; 0: none */
+	_Atomic uint32_t wire_port;	/* TCP port on which it meets other hosts; 0: none.  If it shares */
+					/* the port: | (hca_meet_shared + 1) << 16 */
 	char pad[HCA_LINE - 60];
 };
 

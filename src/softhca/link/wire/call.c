@@ -4,7 +4,8 @@
  *
  * A call makes attempts, each on one port.  A port that refuses costs a round trip.  A silent one
  * (a stopped process, or one that only inherited the listener) delays the next attempt by HEDGE_NS
- * and stays open: it may yet answer.  The first proven verdict decides the call.
+ * and stays open: it may yet answer.  The first proven verdict decides the call.  A port that processes
+ * share is called again meanwhile: the kernel there gives it to another one, perhaps.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +16,12 @@
 
 #include "softhca/base/fd.h"
 #include "softhca/link/wire/meet_state.h"
+#include "softhca/link/wire/ports.h"
 
 enum {
 	ATTEMPTS_MAX = 8,		/* of a call, at a time */
 	PORTS_AT_ONCE = 64,		/* that refuse at once, in one turn */
+	REPEATS_MAX = 4,		/* of a silent port that is shared */
 	HOPS_MAX = 4,			/* from a process to the one that it names */
 	WHY_BYTES = 320,
 };
@@ -76,6 +79,9 @@ struct hca_call {
 	uint32_t next, last;
 	unsigned hops;
 	uint64_t more_ns;		/* time of the next attempt */
+	uint16_t silent;		/* a shared port that is connected, to call again at ...; 0: none */
+	uint64_t again_ns;
+	unsigned repeats;
 	uint64_t turn;			/* of the meet, in which its times were checked */
 
 	enum outcome outcome;
@@ -250,6 +256,10 @@ static int attempt_connected(struct hca_meet *m, struct attempt *a)
 	a->connected = true;
 	a->due_ns = rg_now_ns() + HCA_MEET_PATIENCE_NS;
 	a->call->answered = true;
+	if (hca_port_is_shared(a->port, m->config.port_first, m->config.port_last)) {
+		a->call->silent = a->port;
+		a->call->again_ns = rg_now_ns() + HEDGE_NS;
+	}
 	if (!rc)
 		hca_watch_change(m->epoll, &a->watch, EPOLLIN);
 	return rc;
@@ -293,11 +303,25 @@ static void attempt_start(struct hca_meet *m, struct hca_call *call, uint64_t no
 		attempt_fail(m, a, -rc);
 }
 
+static bool may_repeat(const struct hca_call *call)
+{
+	return call->silent && call->attempts && call->repeats < REPEATS_MAX && !ports_left(call);
+}
+
+static void call_repeat(struct hca_call *call)
+{
+	call->first = call->silent;
+	call->silent = 0;
+	call->repeats++;
+}
+
 /* Begin attempts that are due.  False: the call has failed, for call->error. */
 static bool call_step(struct hca_meet *m, struct hca_call *call, uint64_t now_ns)
 {
 	unsigned count = 0;
 
+	if (may_repeat(call) && call->again_ns <= now_ns)
+		call_repeat(call);
 	while (!call->error && ports_left(call) && call->attempts < ATTEMPTS_MAX &&
 	       call->more_ns <= now_ns && count++ < PORTS_AT_ONCE)
 		attempt_start(m, call, now_ns);
@@ -341,7 +365,7 @@ static void call_redirect(struct hca_meet *m, struct hca_call *call, uint16_t po
 
 	call->first = port;
 	call->next = call->last + 1;
-	call->hint = 0;
+	call->hint = call->silent = 0;
 	call->more_ns = 0;
 	call->outcome = NOTHING;
 	while (i < call->attempts)
@@ -516,6 +540,8 @@ static uint64_t call_next_ns(const struct hca_call *call)
 		return 0;
 	if (ports_left(call) && call->attempts < ATTEMPTS_MAX)
 		next = call->more_ns;
+	else if (may_repeat(call))
+		next = call->again_ns;
 	for (unsigned i = 0; i < call->attempts; i++)
 		if (call->attempt[i]->due_ns < next)
 			next = call->attempt[i]->due_ns;

@@ -234,11 +234,11 @@ static struct hca_qp *own_qp(struct hca_wire *wire, uint32_t qpn)
 	return qp && hca_qpn(qp) == qpn ? qp : NULL;
 }
 
-enum hca_meet_answer hca_wire_find(void *arg, const struct hca_hello *h, uint16_t *port)
+enum hca_meet_answer hca_wire_find(void *arg, const struct hca_hello *h, uint16_t *at)
 {
 	struct hca_wire *wire = arg;
 	struct hca_fabric *f = wire->fabric;
-	uint32_t slot, index;
+	uint32_t slot, index, port;
 
 	if (!f->link->number_owner(f, h->target_qpn, &slot, &index))
 		return HCA_MEET_UNKNOWN;
@@ -247,8 +247,13 @@ enum hca_meet_answer hca_wire_find(void *arg, const struct hca_hello *h, uint16_
 			       ? HCA_MEET_OTHER_MTU : HCA_MEET_MINE;
 	if (f->link->slot_fate(f, slot) != HCA_FATE_ALIVE)
 		return HCA_MEET_UNKNOWN;	/* its slot and its number outlive it for a while */
-	*port = (uint16_t)atomic_load(&f->shm->slot[slot].wire_port);
-	return *port ? HCA_MEET_AT_PORT : HCA_MEET_UNKNOWN;
+	port = atomic_load(&f->shm->slot[slot].wire_port);
+	if (port >> 16) {
+		*at = (uint16_t)((port >> 16) - 1);
+		return HCA_MEET_SHARED;
+	}
+	*at = (uint16_t)port;
+	return port ? HCA_MEET_AT_PORT : HCA_MEET_UNKNOWN;
 }
 
 void hca_wire_arrived(void *arg, int fd, const struct hca_hello *h)

@@ -118,6 +118,11 @@ bool hca_hello_is_of_fabric(const unsigned char hello[HCA_HELLO_BYTES],
 	return memcmp(hello + FABRIC, c->fabric, sizeof(c->fabric)) == 0;
 }
 
+const unsigned char *hca_hello_fabric(const unsigned char hello[HCA_HELLO_BYTES])
+{
+	return hello + FABRIC;
+}
+
 /* ---- reply and proof ------------------------------ */
 
 static void transcript_hmac(unsigned char out[HCA_HASH_BYTES], const unsigned char *label,

@@ -49,7 +49,8 @@ struct hca_endpoint {
 };
 
 enum hca_verdict {
-	HCA_VERDICT_MINE = 1,
+	HCA_VERDICT_NONE,		/* in no message: another process has the connection now */
+	HCA_VERDICT_MINE,
 	HCA_VERDICT_AT_PORT,
 	HCA_VERDICT_UNKNOWN,
 	HCA_VERDICT_OTHER_MTU,
@@ -74,6 +75,8 @@ int hca_hello_read(const unsigned char *in, size_t bytes, struct hca_hello *h,
 		   struct hca_endpoint *called);
 bool hca_hello_is_of_fabric(const unsigned char hello[HCA_HELLO_BYTES],
 			    const struct hca_credentials *c);
+/* The hash of the fabric that a valid hello is for. */
+const unsigned char *hca_hello_fabric(const unsigned char hello[HCA_HELLO_BYTES]);
 
 /* port: of HCA_VERDICT_AT_PORT, else 0.  hello NULL: the caller has another version. */
 void hca_reply_write(unsigned char out[HCA_REPLY_BYTES], enum hca_verdict verdict, uint16_t port,

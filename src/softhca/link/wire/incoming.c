@@ -31,6 +31,8 @@ struct hca_incoming {
 	struct hca_watch watch;
 	struct hca_incoming *next, **at;
 	struct hca_rail *rail;
+	bool away;			/* its other end is on another host */
+	unsigned times;			/* that it has changed hands (recipient.c) */
 	unsigned through;		/* another interface than the rail's, on which it arrived; 0 */
 	bool crossed;			/* it is told so */
 	uint64_t due_ns;
@@ -48,6 +50,7 @@ static void listeners_pause(struct hca_meet *m, uint64_t until_ns)
 	m->listen_again_ns = until_ns;
 	for (unsigned i = 0; i < m->config.rails; i++)
 		hca_watch_change(m->epoll, &m->rail[i].listener, 0);
+	hca_handovers_listen(m);
 }
 
 static void listeners_resume(struct hca_meet *m)
@@ -55,6 +58,7 @@ static void listeners_resume(struct hca_meet *m)
 	m->listen_again_ns = 0;
 	for (unsigned i = 0; i < m->config.rails; i++)
 		hca_watch_change(m->epoll, &m->rail[i].listener, EPOLLIN);
+	hca_handovers_listen(m);
 }
 
 static void incoming_unlink(struct hca_meet *m, struct hca_incoming *in)
@@ -84,8 +88,8 @@ static void incoming_link(struct hca_meet *m, struct hca_incoming *in)
 	m->incoming_count++;
 }
 
-/* Room for one more: the oldest goes, or it is too early and the listeners pause. */
-static bool incoming_has_room(struct hca_meet *m)
+/* The oldest goes, or it is too early and the listeners pause. */
+bool hca_incoming_has_room(struct hca_meet *m)
 {
 	const uint64_t now_ns = rg_now_ns();
 	uint64_t grace_ns;
@@ -126,10 +130,11 @@ static bool is_crossed(const struct hca_rail *rail, const struct sockaddr_storag
 }
 
 /*
- * A peer on another host is reached over the rail's interface alone.  A call that arrives on another one is
- * tried all the same.  Where that fails the next is refused, by an answer that goes out as the system routes it.
+ * A peer on another host is answered over the rail's interface alone (incoming_reply).  A call that arrives on
+ * another one is tried all the same.  Where that fails the next is refused, by an answer that goes out as the
+ * system routes it.
  */
-static int incoming_bind(struct hca_incoming *in, int fd, struct hca_rail *rail)
+static int incoming_place(struct hca_incoming *in, int fd, struct hca_rail *rail)
 {
 	struct sockaddr_storage peer;
 	socklen_t bytes = sizeof(peer);
@@ -145,34 +150,34 @@ static int incoming_bind(struct hca_incoming *in, int fd, struct hca_rail *rail)
 	if (in->through == rail->index)
 		in->through = 0;
 	in->crossed = in->through && is_crossed(rail, &peer);
-	return in->crossed ? 0 : hca_socket_interface(fd, rail->index);
+	in->away = true;
+	return 0;
 }
 
-static void incoming_make(struct hca_meet *m, struct hca_rail *rail, int fd)
+static struct hca_incoming *incoming_make(struct hca_meet *m, struct hca_rail *rail, int fd)
 {
 	struct hca_incoming *in = calloc(1, sizeof(*in));
 
-	if (!in || incoming_bind(in, fd, rail)) {
+	if (!in || incoming_place(in, fd, rail)) {
 		hca_socket_close(fd);
 		free(in);
-		return;
+		return NULL;
 	}
 	in->watch = (struct hca_watch){ HCA_WATCH_INCOMING, fd };
 	in->due_ns = rg_now_ns() + HCA_MEET_PATIENCE_NS;
 	if (hca_watch_add(m->epoll, &in->watch, EPOLLIN)) {
 		hca_socket_close(fd);
 		free(in);
-		return;
+		return NULL;
 	}
 	incoming_link(m, in);
 	if (in->through && !in->crossed && !m->crossed_ns)
 		m->crossed_ns = rg_now_ns() + CROSSED_NS;
-	/* The hello is often there. */
-	hca_incoming_serve(m, &in->watch);
+	return in;
 }
 
 /* The connection stays in the listener's queue.  One line: its other end sees a process that is silent. */
-static void incoming_lacks(struct hca_meet *m, const struct hca_rail *rail, int error)
+void hca_incoming_lacks(struct hca_meet *m, const char *where, int error)
 {
 	char text[128];
 
@@ -182,24 +187,27 @@ static void incoming_lacks(struct hca_meet *m, const struct hca_rail *rail, int 
 	}
 	listeners_pause(m, rg_now_ns() + PAUSE_NS);
 	if (!m->lacks)
-		hca_say("%s: a connection that another process opens waits: %s", rail->interface,
+		hca_say("%s: a connection that another process opens waits: %s", where,
 			hca_fd_error(error, text, sizeof(text)));
 	m->lacks = true;
 }
 
 void hca_incoming_accept(struct hca_meet *m, struct hca_rail *rail)
 {
+	struct hca_incoming *in;
 	int fd;
 
-	if (!incoming_has_room(m))
+	if (!hca_incoming_has_room(m))
 		return;
 	fd = hca_socket_accept(rail->listener.fd);
-	if (fd >= 0)
-		incoming_make(m, rail, fd);
-	else if (fd != -EMFILE && fd != -ENFILE && fd != -ENOBUFS && fd != -ENOMEM)
-		return;			/* it has gone already */
-	else
-		incoming_lacks(m, rail, -fd);
+	if (fd >= 0) {
+		in = incoming_make(m, rail, fd);
+		/* The hello is often there. */
+		if (in)
+			hca_incoming_serve(m, &in->watch);
+	} else if (hca_socket_lacks(-fd)) {
+		hca_incoming_lacks(m, rail->interface, -fd);
+	}
 }
 
 /* ---- Messages ------------------------------ */
@@ -218,37 +226,71 @@ static bool incoming_called_this_end(const struct hca_incoming *in,
 	       memcmp(end.address, called->address, sizeof(end.address)) == 0;
 }
 
-static enum hca_verdict verdict_of_owner(const struct hca_meet *m, const struct hca_hello *h,
+static void handover_fill(const struct hca_incoming *in, struct hca_handover *h)
+{
+	h->fd = in->watch.fd;
+	h->times = in->times + 1;
+	h->bytes = in->have;
+	memcpy(h->begin, in->hello, in->have);
+}
+
+/* To the owner, a process of this fabric.  False: it is not there, or has no room. */
+static bool handed_to_owner(const struct hca_meet *m, const struct hca_incoming *in, unsigned number)
+{
+	struct hca_handover h;
+
+	if (in->times >= HCA_HANDOVER_TIMES_MAX)
+		return false;
+	handover_fill(in, &h);
+	return hca_handover_to(m->credentials.fabric, number, &h) == 0;
+}
+
+/* To any process of the group that the first bytes name, once, by one that shares its port. */
+static bool handed_to_group(struct hca_meet *m, const struct hca_incoming *in)
+{
+	unsigned char group[HCA_HASH_BYTES];
+	struct hca_handover h;
+
+	if (m->handovers.fd < 0 || in->times || hca_handover_group(in->hello, in->have, group))
+		return false;
+	handover_fill(in, &h);
+	return hca_handover_to_any(&m->search, group, &h, rg_now_ns()) == 0;
+}
+
+/* *port is 0, and is set with HCA_VERDICT_AT_PORT alone. */
+static enum hca_verdict verdict_of_owner(const struct hca_meet *m, const struct hca_incoming *in,
 					 uint16_t *port)
 {
-	switch (m->config.find(m->config.arg, h, port)) {
+	uint16_t at = 0;
+
+	switch (m->config.find(m->config.arg, &in->h, &at)) {
 	case HCA_MEET_MINE:
-		*port = 0;
 		return HCA_VERDICT_MINE;
 	case HCA_MEET_AT_PORT:
-		return *port ? HCA_VERDICT_AT_PORT : HCA_VERDICT_UNKNOWN;
+		*port = at;
+		return at ? HCA_VERDICT_AT_PORT : HCA_VERDICT_UNKNOWN;
+	case HCA_MEET_SHARED:
+		return handed_to_owner(m, in, at) ? HCA_VERDICT_NONE : HCA_VERDICT_UNKNOWN;
 	case HCA_MEET_OTHER_MTU:
-		*port = 0;
 		return HCA_VERDICT_OTHER_MTU;
 	default:
-		*port = 0;
 		return HCA_VERDICT_UNKNOWN;
 	}
 }
 
-static enum hca_verdict incoming_judge(const struct hca_meet *m, const struct hca_incoming *in,
-				    const struct hca_endpoint *called, uint16_t *port)
+static enum hca_verdict incoming_judge(struct hca_meet *m, const struct hca_incoming *in,
+				       const struct hca_endpoint *called, uint16_t *port)
 {
 	*port = 0;
 	if (!incoming_called_this_end(in, called))
 		return HCA_VERDICT_OTHER_ADDRESS;
 	if (!hca_hello_is_of_fabric(in->hello, &m->credentials))
-		return HCA_VERDICT_OTHER_FABRIC;
+		return handed_to_group(m, in) ? HCA_VERDICT_NONE : HCA_VERDICT_OTHER_FABRIC;
 	if (in->h.rails != m->config.rails)
 		return HCA_VERDICT_OTHER_RAILS;
 	if (in->crossed)
 		return HCA_VERDICT_CROSSED;
-	return verdict_of_owner(m, &in->h, port);
+	return verdict_of_owner(m, in, port);
 }
 
 /* False: the connection has gone. */
@@ -257,7 +299,8 @@ static bool incoming_reply(struct hca_meet *m, struct hca_incoming *in, enum hca
 {
 	unsigned char drawn[HCA_RANDOM_BYTES];
 
-	if (getrandom(drawn, sizeof(drawn), GRND_NONBLOCK) != sizeof(drawn)) {
+	if ((in->away && !in->crossed && hca_socket_interface(in->watch.fd, in->rail->index)) ||
+	    getrandom(drawn, sizeof(drawn), GRND_NONBLOCK) != sizeof(drawn)) {
 		incoming_drop(m, in);
 		return false;
 	}
@@ -276,6 +319,16 @@ static bool incoming_reply(struct hca_meet *m, struct hca_incoming *in, enum hca
 
 /* These return whether there may be more to read; false: also if the connection has gone. */
 
+/* No hello: the greeting of a probe, perhaps. */
+static bool greeting_arrives(struct hca_meet *m, struct hca_incoming *in)
+{
+	if (m->handovers.fd >= 0 && in->have < HCA_GREETING_BYTES && hca_greeting_is_likely(in->hello, in->have))
+		return true;
+	handed_to_group(m, in);
+	incoming_drop(m, in);
+	return false;
+}
+
 static bool hello_arrives(struct hca_meet *m, struct hca_incoming *in)
 {
 	struct hca_endpoint called;
@@ -285,14 +338,16 @@ static bool hello_arrives(struct hca_meet *m, struct hca_incoming *in)
 	switch (hca_hello_read(in->hello, in->have, &in->h, &called)) {
 	case 0:
 		verdict = incoming_judge(m, in, &called, &port);
-		return incoming_reply(m, in, verdict, port, true);
+		if (verdict != HCA_VERDICT_NONE)
+			return incoming_reply(m, in, verdict, port, true);
+		incoming_drop(m, in);
+		return false;
 	case -EAGAIN:
 		return true;
 	case -EPROTONOSUPPORT:
 		return incoming_reply(m, in, HCA_VERDICT_UNKNOWN, 0, false);
 	default:
-		incoming_drop(m, in);
-		return false;
+		return greeting_arrives(m, in);
 	}
 }
 
@@ -360,6 +415,41 @@ void hca_incoming_serve(struct hca_meet *m, struct hca_watch *w)
 
 	while (incoming_step(m, in))
 		continue;
+}
+
+/* ---- Handed over ------------------------------ */
+
+/* The rail whose address is this end of the connection; NULL: none. */
+static struct hca_rail *rail_of(struct hca_meet *m, int fd)
+{
+	struct sockaddr_storage own;
+	socklen_t bytes = sizeof(own);
+
+	if (getsockname(fd, (struct sockaddr *)(void *)&own, &bytes))
+		return NULL;
+	for (unsigned i = 0; i < m->config.rails; i++)
+		if (hca_address_is_same(&own, &m->rail[i].local))
+			return &m->rail[i];
+	return NULL;
+}
+
+void hca_incoming_take(struct hca_meet *m, const struct hca_handover *h)
+{
+	struct hca_rail *rail = rail_of(m, h->fd);
+	struct hca_incoming *in;
+
+	if (!rail) {
+		hca_socket_close(h->fd);
+		return;
+	}
+	in = incoming_make(m, rail, h->fd);
+	if (!in)
+		return;
+	in->times = h->times;
+	in->have = h->bytes;
+	memcpy(in->hello, h->begin, h->bytes);
+	if (hello_arrives(m, in))
+		hca_incoming_serve(m, &in->watch);
 }
 
 /* ---- Time ------------------------------ */

@@ -397,7 +397,8 @@ int hca_wire_start(struct hca_fabric *f, const char *secret_hex)
 		hca_wire_stop(f);
 		return rc;
 	}
-	atomic_store(&f->shm->slot[f->slot].wire_port, hca_meet_port(wire->meet));
+	atomic_store(&f->shm->slot[f->slot].wire_port,
+		     hca_meet_port(wire->meet) | (uint32_t)(hca_meet_shared(wire->meet) + 1) << 16);
 	f->wire = &hca_wire_link;
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* meet.c - see meet.h; incoming.c and call.c have the connections. */
+/* meet.c - see meet.h; incoming.c, recipient.c and call.c have the connections. */
 #include "softhca/link/wire/meet.h"
 
 #include <sodium.h>
@@ -10,6 +10,7 @@
 
 #include "softhca/base/fd.h"
 #include "softhca/link/wire/meet_state.h"
+#include "softhca/link/wire/ports.h"
 
 enum { EVENTS_AT_ONCE = 64 };
 
@@ -21,9 +22,9 @@ static void listeners_close(struct hca_meet *m, unsigned count)
 		hca_watch_close(m->epoll, &m->rail[i].listener);
 }
 
-static int listener_open(struct hca_meet *m, struct hca_rail *rail, uint16_t port)
+static int listener_open(struct hca_meet *m, struct hca_rail *rail, uint16_t port, enum hca_listen how)
 {
-	int rc, fd = hca_socket_listen(&rail->local, port);
+	int rc, fd = hca_socket_listen(&rail->local, port, how);
 
 	if (fd < 0)
 		return fd;
@@ -35,14 +36,14 @@ static int listener_open(struct hca_meet *m, struct hca_rail *rail, uint16_t por
 }
 
 /* All rails on one port: 0; -EADDRINUSE (silent); another error with the line set. */
-static int listeners_open(struct hca_meet *m, uint16_t port)
+static int listeners_open(struct hca_meet *m, uint16_t port, enum hca_listen how)
 {
 	char address[INET6_ADDRSTRLEN];
 	unsigned i;
 	int rc;
 
 	for (i = 0; i < m->config.rails; i++) {
-		rc = listener_open(m, &m->rail[i], port);
+		rc = listener_open(m, &m->rail[i], port, how);
 		if (!rc)
 			continue;
 		listeners_close(m, i);
@@ -58,18 +59,25 @@ static int listeners_open(struct hca_meet *m, uint16_t port)
 
 static int listeners_open_any(struct hca_meet *m)
 {
+	const uint16_t first = m->config.port_first, last = m->config.port_last;
 	char address[INET6_ADDRSTRLEN];
 	int rc = -EADDRINUSE;
+	enum hca_listen how;
+	uint16_t port;
 
-	for (uint32_t port = m->config.port_first; rc == -EADDRINUSE && port <= m->config.port_last;
-	     port++)
-		rc = listeners_open(m, (uint16_t)port);
-	if (rc != -EADDRINUSE)
-		return rc;
-	return hca_fail(EADDRINUSE, "%s: no free TCP port from %u to %u: each process of this host needs one "
-			"(accepted: more ports, by SOFTHCA_PORTS=FIRST-LAST)",
-			hca_address_text(&m->rail[0].local, address),
-			(unsigned)m->config.port_first, (unsigned)m->config.port_last);
+	for (uint32_t turn = 0; rc == -EADDRINUSE && hca_ports_attempt(turn, first, last, &port, &how); turn++)
+		rc = listeners_open(m, port, how);
+	if (rc == -EADDRINUSE)
+		return hca_fail(EADDRINUSE, "%s: other programs or users listen on all TCP ports from %u to %u: "
+				"the processes of a user on this host need one (accepted: more ports, by "
+				"SOFTHCA_PORTS=FIRST-LAST)",
+				hca_address_text(&m->rail[0].local, address), (unsigned)first, (unsigned)last);
+	if (!rc && hca_port_is_shared(m->port, first, last)) {
+		rc = hca_recipient_begin(m);
+		if (rc)
+			listeners_close(m, m->config.rails);
+	}
+	return rc;
 }
 
 /* ---- Life ------------------------------ */
@@ -86,6 +94,7 @@ static void meet_configure(struct hca_meet *m, const struct hca_meet_config *c)
 				 c->interface[i]);
 		m->rail[i].index = *m->rail[i].interface ? if_nametoindex(m->rail[i].interface) : 0;
 	}
+	m->handovers.fd = m->giver.fd = -1;
 	m->incoming_end = &m->incoming;
 	m->next_ns = UINT64_MAX;
 }
@@ -138,6 +147,7 @@ void hca_meet_close(struct hca_meet *m)
 	m->epoll = -1;
 	hca_calls_cancel(m, NULL, true);
 	hca_incoming_close(m);
+	hca_recipient_end(m);
 	listeners_close(m, m->config.rails);
 	meet_free(m);
 }
@@ -145,6 +155,11 @@ void hca_meet_close(struct hca_meet *m)
 uint16_t hca_meet_port(const struct hca_meet *m)
 {
 	return m->port;
+}
+
+int hca_meet_shared(const struct hca_meet *m)
+{
+	return m->handovers.fd < 0 ? -1 : (int)m->number;
 }
 
 int hca_meet_fd(const struct hca_meet *m)
@@ -158,7 +173,11 @@ static void next_ns_update(struct hca_meet *m)
 {
 	const uint64_t unproven = hca_incoming_next_ns(m), calls = hca_calls_next_ns(m);
 
+	const uint64_t shared = hca_recipient_next_ns(m);
+
 	m->next_ns = unproven < calls ? unproven : calls;
+	if (shared < m->next_ns)
+		m->next_ns = shared;
 }
 
 static void meet_serve(struct hca_meet *m, struct hca_watch *w)
@@ -172,6 +191,12 @@ static void meet_serve(struct hca_meet *m, struct hca_watch *w)
 		break;
 	case HCA_WATCH_ATTEMPT:
 		hca_call_serve(m, w);
+		break;
+	case HCA_WATCH_HANDOVERS:
+		hca_recipient_accept(m);
+		break;
+	case HCA_WATCH_GIVER:
+		hca_recipient_serve(m);
 		break;
 	}
 }
@@ -188,6 +213,7 @@ void hca_meet_progress(struct hca_meet *m)
 	now_ns = rg_now_ns();
 	if (rg_reached(m->next_ns, now_ns)) {
 		hca_incoming_progress(m, now_ns);
+		hca_recipient_progress(m, now_ns);
 		hca_calls_progress(m, now_ns);
 	}
 	next_ns_update(m);

@@ -4,7 +4,7 @@
  *
  * Each process listens at the address of each rail, all on one port of the range.  A caller knows
  * the address alone: it tries the ports of the range, and any process of the fabric there names the
- * port of the owner of a queue pair number.
+ * port of the owner of a queue pair number, or hands the connection over to it.
  *
  * Nothing blocks and no thread is started: hca_meet_progress serves all connections, whenever
  * hca_meet_fd is readable or hca_meet_next_ns is reached.  The caller serialises all calls for one
@@ -40,7 +40,8 @@ struct hca_hello {
 
 enum hca_meet_answer {
 	HCA_MEET_MINE,			/* this process has it, and expects this connection */
-	HCA_MEET_AT_PORT,		/* another process of this host has it, at *port */
+	HCA_MEET_AT_PORT,		/* another process of this host has it, at port *at */
+	HCA_MEET_SHARED,		/* ... that shares its port: hca_meet_shared() there is *at */
 	HCA_MEET_UNKNOWN,		/* no process of this host has it, now */
 	HCA_MEET_OTHER_MTU,		/* the ends have different MTUs */
 };
@@ -65,7 +66,7 @@ struct hca_meet_config {
 	 * The owner of h->target_qpn at h->target.  The caller has proven nothing yet, so this only
 	 * looks.
 	 */
-	enum hca_meet_answer (*find)(void *arg, const struct hca_hello *h, uint16_t *port);
+	enum hca_meet_answer (*find)(void *arg, const struct hca_hello *h, uint16_t *at);
 	/*
 	 * A caller has proven h, for which find returned HCA_MEET_MINE: fd is the callee's now, and
 	 * its first bytes may have arrived.  The queue pair may have changed since find.
@@ -89,8 +90,8 @@ struct hca_meet_config {
 };
 
 /*
- * Listen at all addresses, on the first port of the range that is free at each of them.  0, or
- * -errno with the line set (hca_fail).
+ * Listen at all addresses, on the first port of the range that is free at each of them; else on one that
+ * processes of this user share (hca_port_is_shared).  0, or -errno with the line set (hca_fail).
  */
 int hca_meet_open(struct hca_meet **m, const struct hca_meet_config *c);
 /*
@@ -100,6 +101,8 @@ int hca_meet_open(struct hca_meet **m, const struct hca_meet_config *c);
 void hca_meet_close(struct hca_meet *m);
 
 uint16_t hca_meet_port(const struct hca_meet *m);
+/* Others of this user may share the port: the number that hands a connection over to this one.  -1: none may. */
+int hca_meet_shared(const struct hca_meet *m);
 /* An epoll descriptor, for waiting only. */
 int hca_meet_fd(const struct hca_meet *m);
 /* Serve what is ready, a bounded number of events. */

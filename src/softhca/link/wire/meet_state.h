@@ -1,11 +1,13 @@
-/* meet_state.h - the state of a struct hca_meet, for meet.c, incoming.c and call.c. */
+/* meet_state.h - the state of a struct hca_meet, for meet.c, incoming.c, recipient.c and call.c. */
 #ifndef HCA_MEET_STATE_H
 #define HCA_MEET_STATE_H
 
 #include <net/if.h>
+#include <sys/epoll.h>
 
 #include "softhca/base/base.h"
 #include "softhca/base/layout.h"
+#include "softhca/link/wire/handover.h"
 #include "softhca/link/wire/handshake.h"
 #include "softhca/link/wire/meet.h"
 #include "softhca/link/wire/socket.h"
@@ -42,6 +44,11 @@ struct hca_meet {
 	uint64_t next_ns;
 	uint64_t listen_again_ns;	/* the listeners pause; 0: they do not */
 	uint64_t crossed_ns;		/* a look at calls on another interface; 0: there are none */
+	/* Where others hand connections over (recipient.c); fd -1: none. */
+	struct hca_watch handovers, giver;
+	uint64_t giver_due_ns;
+	unsigned number;
+	struct hca_handover_search search;
 	bool lacks;			/* people know that descriptors are lacking */
 
 	/* Connections of others that have proven nothing; the oldest first, by time of arrival. */
@@ -54,12 +61,33 @@ struct hca_meet {
 	struct hca_hint hint[HCA_HINTS];
 };
 
+/* The next giver comes when the last one has gone, and listeners do not pause. */
+static inline void hca_handovers_listen(struct hca_meet *m)
+{
+	if (m->handovers.fd >= 0)
+		hca_watch_change(m->epoll, &m->handovers,
+				 m->giver.fd < 0 && !m->listen_again_ns ? EPOLLIN : 0);
+}
+
 /* incoming.c: connections that others opened */
 void hca_incoming_accept(struct hca_meet *m, struct hca_rail *rail);
+/* Room for one more: else the listeners pause. */
+bool hca_incoming_has_room(struct hca_meet *m);
+void hca_incoming_lacks(struct hca_meet *m, const char *where, int error);
+/* A connection that was handed over; its descriptor is this process's. */
+void hca_incoming_take(struct hca_meet *m, const struct hca_handover *h);
 void hca_incoming_serve(struct hca_meet *m, struct hca_watch *w);
 void hca_incoming_progress(struct hca_meet *m, uint64_t now_ns);
 uint64_t hca_incoming_next_ns(const struct hca_meet *m);
 void hca_incoming_close(struct hca_meet *m);
+
+/* recipient.c: connections that change hands */
+int hca_recipient_begin(struct hca_meet *m);
+void hca_recipient_end(struct hca_meet *m);
+void hca_recipient_accept(struct hca_meet *m);
+void hca_recipient_serve(struct hca_meet *m);
+void hca_recipient_progress(struct hca_meet *m, uint64_t now_ns);
+uint64_t hca_recipient_next_ns(const struct hca_meet *m);
 
 /* call.c: connections that this process opens */
 int hca_call_start(struct hca_meet *m, const struct sockaddr_storage *to,

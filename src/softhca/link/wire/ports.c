@@ -40,3 +40,22 @@ int hca_ports_parse(const char *text, uint16_t *first, uint16_t *last)
 	*last = to;
 	return 0;
 }
+
+bool hca_port_is_shared(uint16_t port, uint16_t first, uint16_t last)
+{
+	return 2 * (port - first) >= last - first;
+}
+
+bool hca_ports_attempt(uint32_t turn, uint16_t first, uint16_t last, uint16_t *port, enum hca_listen *how)
+{
+	const uint32_t count = last - first + 1u;
+
+	if (turn < count) {
+		*port = (uint16_t)(first + turn);
+		*how = hca_port_is_shared(*port, first, last) ? HCA_LISTEN_FIRST : HCA_LISTEN_ALONE;
+		return true;
+	}
+	*port = (uint16_t)(last - (turn - count));
+	*how = HCA_LISTEN_SHARED;
+	return turn < 2 * count && hca_port_is_shared(*port, first, last);
+}

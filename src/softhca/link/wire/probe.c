@@ -8,13 +8,10 @@
  * All sockets are tried in each pass: they are few, and live for milliseconds.
  */
 #include <errno.h>
-#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,19 +20,17 @@
 #include "softhca/base/netif.h"
 #include "softhca/base/rtnetlink.h"
 #include "softhca/link/wire/bytes.h"
+#include "softhca/link/wire/handover.h"
+#include "softhca/link/wire/packets.h"
 #include "softhca/link/wire/ports.h"
 #include "softhca/link/wire/socket.h"
 #include "softhca/softhca.h"
 
 enum {
-	GREETING_BYTES = 40,
-	PACKETS = 2,
 	INCOMING_MAX = 256,		/* connections of others; beyond, the oldest silent one goes */
 	MTU_MAX = 65536,
 };
 #define PATIENCE_NS 3000000000u		/* two lost SYNs, of the first three */
-
-static const char magic[8] = "softhca?";
 
 enum verdict { VERDICT_NONE, VERDICT_HERE, VERDICT_CROSSED };
 
@@ -60,10 +55,10 @@ struct end {
 	enum stage stage;
 	unsigned net;			/* in the list */
 	uint64_t due_ns;
-	unsigned char in[GREETING_BYTES];
+	unsigned char in[HCA_HELLO_BYTES];	/* HCA_GREETING_BYTES, unless it is no probe's */
 	size_t have;
-	uint32_t segment, path_mtu, to_send, to_read;
-	unsigned char last;		/* that was read: the callee's shrank */
+	unsigned times;			/* that it has changed hands */
+	struct hca_packets packets;	/* the last byte that the caller reads: the callee's shrank */
 	/* The caller's. */
 	uint8_t host[16];
 	struct softhca_probed *result;
@@ -75,16 +70,18 @@ struct softhca_probe {
 	uint64_t job;
 	uint8_t host[16];
 	int listener[SOFTHCA_NETS_MAX];
+	struct hca_handover_poll handovers;	/* if a port is shared (handover.h) */
+	struct hca_handover_search search;
+	unsigned char group[HCA_HASH_BYTES];
 	struct end *end;		/* all of both directions */
 	unsigned calls, incoming;
 };
 
 /* ---- Greetings ----------------------------------------------------------- */
 
-static void greeting_write(unsigned char out[GREETING_BYTES], const struct greeting *g)
+static void greeting_write(unsigned char out[HCA_GREETING_BYTES], const struct greeting *g)
 {
-	memcpy(out, magic, 8);
-	hca_put64(out + 8, g->job);
+	hca_greeting_begin(out, g->job);
 	memcpy(out + 16, g->host, 16);
 	hca_put32(out + 32, g->mtu);
 	out[36] = g->verdict;
@@ -92,14 +89,14 @@ static void greeting_write(unsigned char out[GREETING_BYTES], const struct greet
 	hca_put16(out + 38, 0);
 }
 
-static bool greeting_read(const unsigned char in[GREETING_BYTES], struct greeting *g)
+static bool greeting_read(const unsigned char in[HCA_GREETING_BYTES], struct greeting *g)
 {
 	g->job = hca_get64(in + 8);
 	memcpy(g->host, in + 16, 16);
 	g->mtu = hca_get32(in + 32);
 	g->verdict = in[36];
 	g->through = in[37];
-	return memcmp(in, magic, 8) == 0 && g->mtu > 0 && g->mtu <= MTU_MAX;
+	return hca_greeting_is_likely(in, 8) && g->mtu > 0 && g->mtu <= MTU_MAX;
 }
 
 static uint32_t mtu_of(const struct softhca_probe *p, const struct end *e)
@@ -112,101 +109,17 @@ static int greet(const struct softhca_probe *p, const struct end *e, enum verdic
 {
 	struct greeting g = { .job = p->job, .mtu = mtu_of(p, e), .verdict = (uint8_t)verdict,
 			      .through = through };
-	unsigned char out[GREETING_BYTES];
+	unsigned char out[HCA_GREETING_BYTES];
 
 	memcpy(g.host, p->host, sizeof(g.host));
 	greeting_write(out, &g);
 	return hca_socket_send(e->fd, out, sizeof(out));
 }
 
-/* ---- Packets ------------------------------------------------------------- */
-
-static void info_of(int fd, struct tcp_info *info)
-{
-	socklen_t bytes = sizeof(*info);
-
-	memset(info, 0, sizeof(*info));
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &bytes))
-		memset(info, 0, sizeof(*info));
-}
-
 static void packets_begin(const struct softhca_probe *p, struct end *e, uint32_t peer_mtu)
 {
-	struct tcp_info info;
-
-	info_of(e->fd, &info);
-	e->segment = info.tcpi_snd_mss ? info.tcpi_snd_mss : mtu_of(p, e);
-	e->path_mtu = info.tcpi_pmtu;
-	e->to_send = PACKETS * mtu_of(p, e);
-	e->to_read = PACKETS * peer_mtu + (e->caller ? 1 : 0);
+	hca_packets_begin(&e->packets, e->fd, mtu_of(p, e), peer_mtu, e->caller);
 	e->stage = STAGE_PACKETS;
-}
-
-/* Does the kernel send less at a time because of loss alone, as some are set to? */
-static bool packets_shrank(const struct end *e)
-{
-	struct tcp_info info;
-
-	info_of(e->fd, &info);
-	return info.tcpi_snd_mss && info.tcpi_snd_mss < e->segment && info.tcpi_pmtu == e->path_mtu;
-}
-
-/*
- * Each packet leaves when the one before has arrived, so that none is cut by hardware on its way: it
- * must pass as it is.  0: as far as possible now; else -errno.
- */
-static int packets_send(struct end *e)
-{
-	static const unsigned char zeros[MTU_MAX];
-	int queued = 0;
-
-	while (e->to_send && ioctl(e->fd, SIOCOUTQ, &queued) == 0 && !queued) {
-		uint32_t some = e->to_send < e->segment ? e->to_send : e->segment;
-		ssize_t n = send(e->fd, zeros, some, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (n < 0)
-			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-		e->to_send -= (uint32_t)n;
-	}
-	return 0;
-}
-
-/* The kernel acknowledges what has been read now, not in 40 ms: the other end waits for it. */
-static void acknowledge(int fd)
-{
-	const int on = 1;
-
-	if (setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on)))
-		return;
-}
-
-static int packets_read(struct end *e)
-{
-	unsigned char nowhere[16384];
-
-	while (e->to_read) {
-		size_t most = e->to_read < sizeof(nowhere) ? e->to_read : sizeof(nowhere);
-		ssize_t n = recv(e->fd, nowhere, most, MSG_DONTWAIT);
-
-		if (n == 0)
-			return -ECONNRESET;
-		if (n < 0)
-			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-		e->to_read -= (uint32_t)n;
-		e->last = nowhere[n - 1];
-		acknowledge(e->fd);
-	}
-	return 0;
-}
-
-/* 1: both directions are done. */
-static int packets_step(struct end *e)
-{
-	int rc = packets_send(e);
-
-	if (!rc)
-		rc = packets_read(e);
-	return rc ? rc : !e->to_send && !e->to_read;
 }
 
 /* ---- The caller's side --------------------------------------------------- */
@@ -270,17 +183,17 @@ static int caller_step(const struct softhca_probe *p, struct end *e)
 		e->stage = STAGE_GREETED;
 	}
 	if (e->stage == STAGE_GREETED) {
-		n = hca_socket_fill(e->fd, e->in, sizeof(e->in), &e->have);
-		if (n <= 0 || e->have < sizeof(e->in))
+		n = hca_socket_fill(e->fd, e->in, HCA_GREETING_BYTES, &e->have);
+		if (n <= 0 || e->have < HCA_GREETING_BYTES)
 			return n < 0 ? (int)n : 0;
 		rc = answer_arrives(p, e);
 		if (rc)
 			return rc;
 	}
-	rc = packets_step(e);
+	rc = hca_packets_step(&e->packets, e->fd);
 	if (rc <= 0)
 		return rc;
-	return call_ends(e, e->last || packets_shrank(e) ? SOFTHCA_PROBE_MTU : SOFTHCA_PROBE_PASSED,
+	return call_ends(e, e->packets.last || hca_packets_shrank(&e->packets, e->fd) ? SOFTHCA_PROBE_MTU : SOFTHCA_PROBE_PASSED,
 			 UINT8_MAX);
 }
 
@@ -323,32 +236,56 @@ static int greeting_arrives(const struct softhca_probe *p, struct end *e)
 	return 0;
 }
 
-static int callee_step(const struct softhca_probe *p, struct end *e)
+/* To another process that shares the port: 1. */
+static int hand_over(struct softhca_probe *p, const struct end *e, const unsigned char group[HCA_HASH_BYTES])
+{
+	struct hca_handover h = { .fd = e->fd, .times = 1, .bytes = e->have };
+
+	if (p->handovers.listener < 0 || e->times)
+		return -EPROTO;
+	memcpy(h.begin, e->in, e->have);
+	return hca_handover_to_any(&p->search, group, &h, rg_now_ns()) ? -EPROTO : 1;
+}
+
+static int greeting_step(struct softhca_probe *p, struct end *e)
+{
+	const size_t most = hca_greeting_is_likely(e->in, e->have) ? HCA_GREETING_BYTES : HCA_HELLO_BYTES;
+	const ssize_t n = e->have < most ? hca_socket_fill(e->fd, e->in, most, &e->have) : 0;
+	unsigned char group[HCA_HASH_BYTES];
+	int rc;
+
+	if (n < 0)
+		return (int)n;
+	rc = hca_handover_group(e->in, e->have, group);
+	if (rc)
+		return rc == -EAGAIN ? 0 : rc;
+	if (memcmp(group, p->group, sizeof(group)) != 0)
+		return hand_over(p, e, group);
+	return greeting_arrives(p, e);
+}
+
+static int callee_step(struct softhca_probe *p, struct end *e)
 {
 	unsigned char shrank;
-	ssize_t n;
 	int rc;
 
 	if (e->stage == STAGE_GREETED) {
-		n = hca_socket_fill(e->fd, e->in, sizeof(e->in), &e->have);
-		if (n <= 0 || e->have < sizeof(e->in))
-			return n < 0 ? (int)n : 0;
-		rc = greeting_arrives(p, e);
-		if (rc)
+		rc = greeting_step(p, e);
+		if (rc || e->stage == STAGE_GREETED)
 			return rc;
 	}
 	if (e->stage == STAGE_PACKETS) {
-		rc = packets_step(e);
+		rc = hca_packets_step(&e->packets, e->fd);
 		if (rc <= 0)
 			return rc;
-		shrank = packets_shrank(e);
+		shrank = hca_packets_shrank(&e->packets, e->fd);
 		rc = hca_socket_send(e->fd, &shrank, 1);
 		if (rc)
 			return rc;
 		e->stage = STAGE_ENDS;
 	}
-	e->to_read = 1;
-	return packets_read(e);
+	e->packets.to_read = 1;
+	return hca_packets_read(&e->packets, e->fd);
 }
 
 /* ---- Ends ---------------------------------------------------------------- */
@@ -377,7 +314,7 @@ static void end_free(struct softhca_probe *p, struct end **at)
 	free(e);
 }
 
-static bool end_is_done(const struct softhca_probe *p, struct end *e, uint64_t now_ns)
+static bool end_is_done(struct softhca_probe *p, struct end *e, uint64_t now_ns)
 {
 	int rc = e->caller ? caller_step(p, e) : callee_step(p, e);
 
@@ -400,23 +337,66 @@ static void incoming_drop(struct softhca_probe *p)
 		end_free(p, oldest);
 }
 
+static struct end *callee_add(struct softhca_probe *p, int fd, unsigned net)
+{
+	struct end *e;
+
+	if (p->incoming >= INCOMING_MAX)
+		incoming_drop(p);
+	e = end_add(p, fd, net);
+	if (!e) {
+		hca_socket_close(fd);
+		return NULL;
+	}
+	e->stage = STAGE_GREETED;
+	p->incoming++;
+	return e;
+}
+
 static void accept_all(struct softhca_probe *p, unsigned net)
 {
-	for (unsigned turn = 0; turn < INCOMING_MAX; turn++) {
-		int fd = hca_socket_accept(p->listener[net]);
-		struct end *e;
+	int fd;
 
-		if (fd < 0)
+	for (unsigned turn = 0; turn < INCOMING_MAX; turn++) {
+		fd = hca_socket_accept(p->listener[net]);
+		if (fd < 0 || !callee_add(p, fd, net))
 			return;
-		if (p->incoming >= INCOMING_MAX)
-			incoming_drop(p);
-		e = end_add(p, fd, net);
-		if (!e) {
-			hca_socket_close(fd);
-			return;
-		}
-		e->stage = STAGE_GREETED;
-		p->incoming++;
+	}
+}
+
+/* The interface whose address is this end of the connection; count: none. */
+static unsigned net_of(const struct softhca_probe *p, int fd)
+{
+	struct sockaddr_storage own, at;
+	socklen_t bytes = sizeof(own);
+	unsigned i;
+
+	if (getsockname(fd, (struct sockaddr *)(void *)&own, &bytes))
+		return p->count;
+	for (i = 0; i < p->count; i++) {
+		hca_gid_address(&p->list[i].gid, &at);
+		if (p->listener[i] >= 0 && hca_address_is_same(&own, &at))
+			break;
+	}
+	return i;
+}
+
+static void take_all(struct softhca_probe *p)
+{
+	struct hca_handover h;
+	struct end *e;
+	unsigned net;
+
+	for (unsigned turn = 0; turn < INCOMING_MAX && !hca_handover_next(&p->handovers, &h, rg_now_ns()); turn++) {
+		net = net_of(p, h.fd);
+		e = net < p->count ? callee_add(p, h.fd, net) : NULL;
+		if (net == p->count)
+			hca_socket_close(h.fd);
+		if (!e)
+			continue;
+		e->times = h.times;
+		e->have = h.bytes;
+		memcpy(e->in, h.begin, h.bytes);
 	}
 }
 
@@ -429,6 +409,7 @@ HCA_EXPORT unsigned softhca_probe_progress(struct softhca_probe *p)
 	for (i = 0; i < p->count; i++)
 		if (p->listener[i] >= 0)
 			accept_all(p, i);
+	take_all(p);
 	while (*at) {
 		if (end_is_done(p, *at, now_ns))
 			end_free(p, at);
@@ -470,23 +451,28 @@ HCA_EXPORT void softhca_probe_call(struct softhca_probe *p, unsigned from, const
 
 /* ---- Opening ------------------------------------------------------------- */
 
-/* The first port of the range that is free at this address. */
+/* The first port of the range that is free at this address; else the last one that is shared. */
 static int listen_at(struct softhca_probe *p, struct softhca_net *n, unsigned i, uint16_t first,
 		     uint16_t last)
 {
 	struct sockaddr_storage at;
-	unsigned port;
+	int fd = -EADDRINUSE;
+	enum hca_listen how;
+	unsigned number;
+	uint16_t port;
 
 	hca_gid_address(&n->gid, &at);
-	for (port = first; port <= last; port++) {
-		p->listener[i] = hca_socket_listen(&at, (uint16_t)port);
-		if (p->listener[i] != -EADDRINUSE)
-			break;
-	}
-	if (p->listener[i] < 0)
-		return hca_fail(-p->listener[i], "%s ports %u to %u: cannot listen: %s", n->name,
-				first, last, strerror(-p->listener[i]));
-	n->port = (uint16_t)port;
+	for (uint32_t turn = 0; fd == -EADDRINUSE && hca_ports_attempt(turn, first, last, &port, &how); turn++)
+		fd = hca_socket_listen(&at, port, how);
+	p->listener[i] = fd;
+	if (fd < 0)
+		return hca_fail(-fd, "%s ports %u to %u: cannot listen: %s", n->name, first, last, strerror(-fd));
+	n->port = port;
+	if (how != HCA_LISTEN_ALONE && p->handovers.listener < 0)
+		p->handovers.listener = hca_handover_open(p->group, &number);
+	if (how != HCA_LISTEN_ALONE && p->handovers.listener < 0)
+		return hca_fail(-p->handovers.listener, "no Unix socket to share TCP port %u: %s", (unsigned)port,
+				strerror(-p->handovers.listener));
 	return 0;
 }
 
@@ -525,6 +511,8 @@ HCA_EXPORT int softhca_probe_open(struct softhca_probe **out, struct softhca_net
 	p->list = list;
 	p->count = count < SOFTHCA_NETS_MAX ? count : SOFTHCA_NETS_MAX;
 	p->job = job;
+	p->handovers = (struct hca_handover_poll){ -1, -1, 0 };
+	hca_handover_of_job(job, p->group);
 	for (unsigned i = 0; i < p->count; i++)
 		p->listener[i] = -1;
 	rc = hca_netif_host(p->host);
@@ -546,5 +534,6 @@ HCA_EXPORT void softhca_probe_close(struct softhca_probe *p)
 	for (unsigned i = 0; i < p->count; i++)
 		if (p->listener[i] >= 0)
 			hca_socket_close(p->listener[i]);
+	hca_handover_poll_end(&p->handovers);
 	free(p);
 }

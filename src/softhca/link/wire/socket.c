@@ -85,6 +85,17 @@ void hca_address_endpoint(const struct sockaddr_storage *a, struct hca_endpoint 
 	}
 }
 
+bool hca_address_is_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in6 *of_a = as_ipv6(a), *of_b = as_ipv6(b);
+	struct hca_endpoint x, y;
+
+	hca_address_endpoint(a, &x);
+	hca_address_endpoint(b, &y);
+	return memcmp(x.address, y.address, sizeof(x.address)) == 0 &&
+	       (!of_a || !of_b || of_a->sin6_scope_id == of_b->sin6_scope_id);
+}
+
 /*
  * The kernel sends to an address of its own from this very address; to those of 127.0.0.0/8 from
  * 127.0.0.1.
@@ -202,8 +213,12 @@ static int close_with(int fd, int error)
 	return -error;
 }
 
-/* The port of connections that ended lately is free, that of a listener is not. */
-int hca_socket_listen(const struct sockaddr_storage *local, uint16_t port)
+/*
+ * The port of connections that ended lately is free, that of a listener is not.  With SO_REUSEPORT it is
+ * for sockets of the same user that have it, too: the kernel gives each connection to one of them.
+ * FIRST sets it after bind, which so refuses a port that is taken; of two that are bound at once, both listen.
+ */
+int hca_socket_listen(const struct sockaddr_storage *local, uint16_t port, enum hca_listen how)
 {
 	struct sockaddr_storage at = *local;
 	int fd = socket_make(local->ss_family);
@@ -212,7 +227,13 @@ int hca_socket_listen(const struct sockaddr_storage *local, uint16_t port)
 		return fd;
 	hca_address_port_set(&at, port);
 	option_set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	if (bind(fd, sockaddr_of(&at), address_bytes(&at)) || listen(fd, BACKLOG))
+	if (how == HCA_LISTEN_SHARED)
+		option_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	if (bind(fd, sockaddr_of(&at), address_bytes(&at)))
+		return close_with(fd, errno);
+	if (how == HCA_LISTEN_FIRST)
+		option_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	if (listen(fd, BACKLOG))
 		return close_with(fd, errno);
 	return fd;
 }
@@ -229,6 +250,11 @@ int hca_socket_accept(int listener)
 	fd = hca_socket_raise(fd);
 	option_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	return fd;
+}
+
+bool hca_socket_lacks(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
 /* Kernels before Linux 5.1 take a name, which is the one that the interface has now. */

@@ -15,6 +15,8 @@ void hca_address_scope_set(struct sockaddr_storage *a, const struct sockaddr_sto
 /* The address without its port; returns `text`. */
 const char *hca_address_text(const struct sockaddr_storage *a, char text[INET6_ADDRSTRLEN]);
 void hca_address_endpoint(const struct sockaddr_storage *a, struct hca_endpoint *e);
+/* Without their ports. */
+bool hca_address_is_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 /* Is it an address of this very host (network namespace)? */
 bool hca_address_is_local(const struct sockaddr_storage *a);
 
@@ -22,8 +24,15 @@ bool hca_address_is_local(const struct sockaddr_storage *a);
  * Sockets are non-blocking, close-on-exec, TCP_NODELAY, and have numbers from 1024 on where the
  * limit allows it: programs that call select keep the low ones.  A descriptor, or -errno (silent).
  */
-int hca_socket_listen(const struct sockaddr_storage *local, uint16_t port);
+enum hca_listen {
+	HCA_LISTEN_ALONE,		/* no other socket listens there, nor will */
+	HCA_LISTEN_FIRST,		/* none does; those of this user may follow */
+	HCA_LISTEN_SHARED,		/* those of this user may be there */
+};
+int hca_socket_listen(const struct sockaddr_storage *local, uint16_t port, enum hca_listen how);
 int hca_socket_accept(int listener);
+/* Does this error mean that descriptors or memory are lacking? */
+bool hca_socket_lacks(int error);
 /*
  * Begin to connect, from the address `local` (its port is ignored) and over this interface; 0:
  * as routed.  *fd; 0: connected, -EINPROGRESS: it becomes writable; else -errno and no *fd.
@@ -83,7 +92,9 @@ int hca_socket_send(int fd, const unsigned char *from, size_t bytes);
  * A descriptor in an epoll set.  It leaves the set before it is closed or handed over: a child of
  * fork has the same open file, which would stay in the set.
  */
-enum hca_watch_role { HCA_WATCH_LISTENER, HCA_WATCH_INCOMING, HCA_WATCH_ATTEMPT };
+enum hca_watch_role {
+	HCA_WATCH_LISTENER, HCA_WATCH_INCOMING, HCA_WATCH_ATTEMPT, HCA_WATCH_HANDOVERS, HCA_WATCH_GIVER
+};
 struct hca_watch {
 	enum hca_watch_role role;
 	int fd;

@@ -314,7 +314,7 @@ enum hca_fate hca_wire_stream_fate(struct hca_wire *wire, uint32_t port, const u
 /* The peer's queue pair has stopped. */
 void hca_wire_left(struct hca_wire_qp *w);
 void hca_wire_look(struct hca_wire *wire, uint64_t now_ns);
-enum hca_meet_answer hca_wire_find(void *arg, const struct hca_hello *h, uint16_t *port);
+enum hca_meet_answer hca_wire_find(void *arg, const struct hca_hello *h, uint16_t *at);
 void hca_wire_arrived(void *arg, int fd, const struct hca_hello *h);
 void hca_wire_reached(void *arg, void *token, int fd, const struct hca_hello *h);
 void hca_wire_call_refused(void *arg, void *token, int error, const char *why);
