@@ -264,7 +264,7 @@ tests_softhca_test_probe_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_meet_net_SOURCES = tests/softhca/test_meet_net.c tests/softhca/meet_end.c \
 	tests/softhca/meet_end.h
 tests_softhca_test_meet_net_LDADD = $(SOFTHCA_TEST_LDADD)
-tests_softhca_test_meet_net_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_meet_net_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns -Wl,--wrap=setsockopt
 tests_softhca_test_model_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_shared_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_mr_table_LDADD = $(SOFTHCA_TEST_LDADD)

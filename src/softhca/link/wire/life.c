@@ -126,6 +126,18 @@ void hca_wire_say_unconnected(struct hca_wire_qp *w)
 			     w->calls ? "listen on" : "call", wire->port_first, wire->port_last);
 }
 
+void hca_wire_say_refused(struct hca_wire *wire, unsigned rail, const union ibv_gid *gid, int error,
+			  const char *why)
+{
+	char host[INET6_ADDRSTRLEN];
+
+	if (error == EXDEV)
+		hca_wire_say(wire, rail, gid, HCA_WIRE_UNCONNECTED, HCA_SOCKET_ASTRAY,
+			     hca_gid_format(gid, host, sizeof(host)));
+	else
+		hca_wire_say(wire, rail, gid, HCA_WIRE_UNCONNECTED, "%s", why);
+}
+
 void hca_wire_say_taken(struct hca_wire_qp *w)
 {
 	char host[INET6_ADDRSTRLEN];

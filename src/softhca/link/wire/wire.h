@@ -369,8 +369,10 @@ void hca_wire_say_too_long(struct hca_wire *wire, unsigned rail, const union ibv
 void hca_wire_say(struct hca_wire *wire, unsigned rail, const union ibv_gid *host,
 		  enum hca_wire_line line, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
-/* The line about a connection that cannot be made. */
+/* The lines about a connection that cannot be made; about one that is refused for good, in the words of meet.h. */
 void hca_wire_say_unconnected(struct hca_wire_qp *w);
+void hca_wire_say_refused(struct hca_wire *wire, unsigned rail, const union ibv_gid *gid, int error,
+			  const char *why);
 
 /* ---- link.c -------------------------------------------------------------- */
 
