@@ -124,7 +124,7 @@ uninstall-hook:
 	rm -f $(DESTDIR)$(dropindir)/libibverbs.so.1 $(DESTDIR)$(dropindir)/softhca-files.so
 	-rmdir $(DESTDIR)$(dropindir)
 clean-local:
-	rm -rf .libs/softhca fuzz.o tsan
+	rm -rf .libs/softhca fuzz.o fuzz.s tsan
 
 bin_PROGRAMS += softhca
 softhca_SOURCES = src/softhca/tool/cmd.c src/softhca/tool/cmd.h src/softhca/tool/cmd_fabric.c \
