@@ -67,7 +67,7 @@ libsofthca_core_la_SOURCES += src/softhca/link/memory/ask.c src/softhca/link/mem
 	src/softhca/link/memory/ud.c src/softhca/link/memory/ud.h
 libsofthca_core_la_SOURCES += src/softhca/link/wire/bytes.h src/softhca/link/wire/call.c \
 	src/softhca/base/copy_last.h src/softhca/link/wire/connection.c \
-	src/softhca/link/wire/datagram.c src/softhca/link/wire/life.c src/softhca/link/wire/link.c src/softhca/link/wire/link.h \
+	src/softhca/link/wire/datagram.c src/softhca/link/wire/life.c src/softhca/link/wire/said.c src/softhca/link/wire/link.c src/softhca/link/wire/link.h \
 	src/softhca/link/wire/lives.c src/softhca/link/wire/parked.c src/softhca/link/wire/peers.c src/softhca/link/wire/peers.h \
 	src/softhca/link/wire/requester.c src/softhca/link/wire/responder.c \
 	src/softhca/link/wire/serve.c src/softhca/link/wire/stream.c src/softhca/link/wire/stream.h \
@@ -126,7 +126,7 @@ uninstall-hook:
 	rm -f $(DESTDIR)$(dropindir)/libibverbs.so.1 $(DESTDIR)$(dropindir)/softhca-files.so
 	-rmdir $(DESTDIR)$(dropindir)
 clean-local:
-	rm -rf .libs/softhca fuzz.o tsan
+	rm -rf .libs/softhca fuzz.o fuzz.s tsan
 
 bin_PROGRAMS += softhca
 softhca_SOURCES = src/softhca/tool/cmd.c src/softhca/tool/cmd.h src/softhca/tool/cmd_fabric.c \

@@ -305,6 +305,7 @@ enum softhca_probe_code {
 	SOFTHCA_PROBE_OTHER,	/* another host, or another job, has the address */
 	SOFTHCA_PROBE_CROSSED,	/* packets arrive on another interface: `through` */
 	SOFTHCA_PROBE_MTU,	/* small packets pass, full ones do not */
+	SOFTHCA_PROBE_ASTRAY,	/* packets leave over another interface, and the kernel binds for root alone */
 	SOFTHCA_PROBE_FAILED,	/* this process lacks descriptors or memory */
 };
 struct softhca_probed {

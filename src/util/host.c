@@ -49,6 +49,23 @@ bool rg_host_shares_memory(const struct rg_host *a, const struct rg_host *b)
 	       a->ipc_inode == b->ipc_inode;
 }
 
+enum { WORDS_MOST = 80 };		/* of a name of 107 characters */
+
+/* Words that fit into a name; FNV-1a of others. */
+static void name_words(struct sockaddr_un *name, const char *words)
+{
+	uint64_t sum = 14695981039346656037u;
+
+	if (strlen(words) > WORDS_MOST) {
+		for (; *words; words++)
+			sum = (sum ^ (unsigned char)*words) * 1099511628211u;
+		snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "railgauge %016llx",
+			 (unsigned long long)sum);
+	} else {
+		snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "railgauge %s", words);
+	}
+}
+
 /* A name in the abstract space of sockets belongs to one process, and goes with it. */
 bool rg_host_first(const char *words, bool otherwise)
 {
@@ -58,7 +75,7 @@ bool rg_host_first(const char *words, bool otherwise)
 
 	if (fd < 0)
 		return otherwise;
-	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "railgauge %s", words);
+	name_words(&name, words);
 	if (!bind(fd, (struct sockaddr *)&name, sizeof(name)))
 		return true;
 	taken = errno == EADDRINUSE;

@@ -20,7 +20,8 @@ found() {
 		cat
 		echo "lo 127.0.0.1 (all hosts): loopback"
 	} | sed 's/^/hello: no rail: /' | sort >"$work/expected"
-	launch 3 src/cli/railgauge exec -- tests/net/hello </dev/null
+	# shellcheck disable=SC2086 # words are meant
+	launch 3 $kernel src/cli/railgauge exec -- tests/net/hello </dev/null
 	grep "no rail: " "$err" | sort >"$work/lines"
 	expect "$1: lines" diff "$work/expected" "$work/lines"
 	if [ -z "$2" ]; then
@@ -34,6 +35,9 @@ which all 3 hosts reach each other (accepted: " "$err"
 	expect "$1: rails $2" grep -qx \
 		"hello: [1-8] rails\{0,1\} by the software HCA over TCP between 3 hosts: net=$2" "$err"
 }
+kernel=
+# Before Linux 5.7 only root binds connections to interfaces.
+old_kernel="tests/softhca/confine old=bind --"
 # counts INTERFACE...: "HOST INTERFACE tx|rx BYTES" of hosts 0 and 1
 counts() {
 	for host in 0 1; do
@@ -105,6 +109,15 @@ for host in 0 1; do
 		done
 	done
 done
+# shellcheck disable=SC2086 # words are meant
+bibw() {
+	counts eth0 eth1 >"$work/before"
+	launch 2 $1 pt2pt/rg_bibw --over stripe --sizes 4M --iterations 8 --validate
+	counts eth0 eth1 >"$work/after"
+	expect "$2: data" grep -q "^4194304 .*Pass" "$out"
+	carries eth0 eth1
+}
+bibw "$old_kernel" "before Linux 5.7"
 
 # What is named, is taken.
 launch 3 src/cli/railgauge exec --soft net=192.0.2.0/24 -- tests/net/hello
@@ -219,11 +232,19 @@ each 'for name in eth0 eth1; do echo 2 >/proc/sys/net/ipv4/conf/$name/rp_filter;
 found "settings for two interfaces in a subnet" 10.0.0.0/24+10.0.1.1+10.0.1.11+10.0.4.0/24 <<END
 $common
 END
-counts eth0 eth1 >"$work/before"
-launch 2 pt2pt/rg_bibw --over stripe --sizes 4M --iterations 8 --validate
-counts eth0 eth1 >"$work/after"
-expect "two interfaces in a subnet: data" grep -q "^4194304 .*Pass" "$out"
-carries eth0 eth1
+bibw "" "two interfaces in a subnet"
+kernel=$old_kernel
+found "two interfaces in a subnet, before Linux 5.7" 10.0.0.0/24+10.0.1.1+10.0.4.0/24 <<END
+$common
+eth1 10.0.1.11 (all hosts): host0: packets leave over another interface between it and host1 10.0.1.12, and this kernel \
+lets only root bind them to one (accepted: Linux 5.7 or newer, CAP_NET_RAW, or routes over this interface)
+END
+kernel=
+# shellcheck disable=SC2086 # words are meant
+launch 2 $old_kernel src/cli/railgauge exec --soft net=eth0+eth1 -- tests/mpi/p2p_suite stripe
+expect "... that are named" [ "$rc" -ne 0 ]
+expect "... rail, interface, host" grep -q "^softhca: rail 2, eth1: packets to host 10\.0\.1\.12 leave over another \
+interface, and this kernel lets only root bind .*(accepted: Linux 5\.7 or newer, " "$err"
 
 # ---- None --------------------------------------------------------------------------------------
 if command -v nft >/dev/null && on 1 sh -ec 'nft add table inet wall

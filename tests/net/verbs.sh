@@ -51,17 +51,21 @@ qperf_told() {
 }
 ! command -v qperf >/dev/null || expect "qperf, which knows no GID" qperf_told
 
-# The secret of these programs is a file in the home directory of both; it is in no argument, no environment, no name of a
-# file and no line of either end.
+# The secret of these programs is a file of both, in the home directory or another one; it is in no argument, no environment,
+# no name of a file and no line of either end.
 secret_stays() {
-	secret=$(cat "$hosts_dir/home/.softhca/secret") && [ ${#secret} -eq 64 ] || return 1
+	secret=$(cat "$1") && [ ${#secret} -eq 64 ] || return 1
 	start 1 timeout 60 "$softhca" --soft $spec -- ibv_rc_pingpong -g 0 -n 100 >"$work/server" 2>&1
 	listens
 	on 1 sh -c 'cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ; ls -R /dev/shm /tmp "$1"' sh "$hosts_dir" >"$work/seen" 2>&1
 	on 0 timeout 60 "$softhca" --soft $spec -- ibv_rc_pingpong -g 0 -n 100 10.0.0.2 >"$out" 2>"$err" && wait $started &&
 		grep -q ibv_rc_pingpong "$work/seen" && ! grep -qF "$secret" "$work/seen" "$work/server" "$out" "$err"
 }
-expect "the secret stays in its file" secret_stays
+expect "the secret stays in its file" secret_stays "$hosts_dir/home/.softhca/secret"
+(umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' >"$work/secret")
+export SOFTHCA_SECRET_FILE="$work/secret"
+expect "... in a named one" secret_stays "$SOFTHCA_SECRET_FILE"
+unset SOFTHCA_SECRET_FILE
 
 # ---- UCX over its transports for plain verbs.  Built with MPI it takes itself for a rank.
 alone=

@@ -148,18 +148,13 @@ static const struct {
 	{ "populate", SYS_madvise, 2, ~0u, 23, EINVAL },
 	/* qemu-user has no such call. */
 	{ "robust", SYS_get_robust_list, 0, 0, 0, ENOSYS },
+	/* SO_BINDTODEVICE, SO_BINDTOIFINDEX: before Linux 5.7 for CAP_NET_RAW alone */
+	{ "bind", SYS_setsockopt, 2, ~0u, 25, EPERM },
+	{ "bind", SYS_setsockopt, 2, ~0u, 62, EPERM },
 };
 
-static void take_away(const char *name)
+static void take_row_away(size_t i)
 {
-	size_t i;
-
-	for (i = 0; i < sizeof(features) / sizeof(*features) && strcmp(features[i].name, name); i++)
-		;
-	if (i == sizeof(features) / sizeof(*features)) {
-		fprintf(stderr, "confine: old=%s: no such feature\n", name);
-		exit(3);
-	}
 	const size_t word = offsetof(struct seccomp_data, args[0]) +
 		8 * (size_t)features[i].argument +
 		(__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0);
@@ -174,6 +169,21 @@ static void take_away(const char *name)
 	};
 
 	install(filter, sizeof(filter) / sizeof(*filter));
+}
+
+static void take_away(const char *name)
+{
+	size_t i, found = 0;
+
+	for (i = 0; i < sizeof(features) / sizeof(*features); i++)
+		if (!strcmp(features[i].name, name)) {
+			take_row_away(i);
+			found++;
+		}
+	if (!found) {
+		fprintf(stderr, "confine: old=%s: no such feature\n", name);
+		exit(3);
+	}
 }
 
 static void confine(const char *word)

@@ -139,8 +139,8 @@ tests_softhca_dropin_LDADD = -ldl
 EXTRA_DIST += tests/softhca/abi.sh
 TESTS += tests/softhca/two_copies tests/softhca/abi.sh
 
-# Fuzz targets: `make check` runs them on mutated seeds, `make fuzz` builds them
-# with clang's libFuzzer, to be run by hand.
+# Fuzz targets: `make check` runs them on mutated seeds, `make fuzz` builds them with clang's libFuzzer, to be run by
+# hand; `make fuzz-sanitized` builds those of what arrives from a network for long runs without it.
 SOFTHCA_FUZZ = tests/fuzz/fuzz_spec tests/fuzz/fuzz_registry tests/fuzz/fuzz_segment \
 	tests/fuzz/fuzz_frame tests/fuzz/fuzz_handshake tests/fuzz/fuzz_handover tests/fuzz/fuzz_wire
 check_PROGRAMS += $(SOFTHCA_FUZZ)
@@ -162,10 +162,13 @@ tests_fuzz_fuzz_handover_SOURCES = tests/fuzz/fuzz_handover.c tests/fuzz/driver.
 tests_fuzz_fuzz_handover_LDADD = libsofthca-core.la librg-util.la $(SODIUM_LIBS)
 tests_fuzz_fuzz_wire_SOURCES = tests/fuzz/fuzz_wire.c tests/fuzz/driver.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_wire_LDADD = libsofthca-core.la librg-util.la
-FUZZ_CC = clang -g -O1 -fno-sanitize-recover=all -std=gnu11 -D_GNU_SOURCE -I. $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
+FUZZ_CC = clang -g -O1 $(FUZZ_FLAGS)
+FUZZ_FLAGS = -fno-sanitize-recover=all -std=gnu11 -D_GNU_SOURCE -I. $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
+fuzzed = $(filter %.c,$(libsofthca_core_la_SOURCES) $(librg_memwatch_la_SOURCES)) src/util/clock.c src/util/copy.c \
+	src/util/copy_choice.c src/util/text.c src/util/units.c
 fuzz: config.h
 	@rm -rf fuzz.o && $(MKDIR_P) fuzz.o
-	@for f in $(filter %.c,$(libsofthca_core_la_SOURCES) $(librg_memwatch_la_SOURCES)) src/util/clock.c src/util/copy.c src/util/copy_choice.c src/util/text.c src/util/units.c; do \
+	@for f in $(fuzzed); do \
 		$(FUZZ_CC) -fsanitize=fuzzer-no-link,address,undefined -c $(srcdir)/$$f \
 			-o fuzz.o/`echo $$f | tr / _`.o || exit 1; \
 	done
@@ -177,6 +180,18 @@ fuzz: config.h
 CLEANFILES += fuzz_spec.libfuzzer fuzz_registry.libfuzzer fuzz_segment.libfuzzer \
 	fuzz_frame.libfuzzer fuzz_handshake.libfuzzer fuzz_handover.libfuzzer fuzz_wire.libfuzzer
 EXTRA_DIST += tests/fuzz/libfuzzer.c
+SANITIZED_CC = $(CC) -g -O2 -fsanitize=address,undefined $(FUZZ_FLAGS)
+fuzz-sanitized: config.h
+	@rm -rf fuzz.s && $(MKDIR_P) fuzz.s
+	@for f in $(fuzzed) tests/fuzz/driver.c; do \
+		$(SANITIZED_CC) -c $(srcdir)/$$f -o fuzz.s/`echo $$f | tr / _`.o || exit 1; \
+	done
+	@for t in $(fuzz_of_networks); do \
+		$(SANITIZED_CC) $(srcdir)/tests/fuzz/$$t.c fuzz.s/*.o -lpthread -ldl $(SODIUM_LIBS) \
+			-o $$t.sanitized || exit 1; \
+	done
+fuzz_of_networks = fuzz_frame fuzz_handshake fuzz_handover fuzz_wire
+CLEANFILES += $(fuzz_of_networks:=.sanitized)
 # What takes long, and what needs a build of its own; the whole of what CI takes a part of.
 check-long: all
 	@$(MAKE) $(AM_MAKEFLAGS) $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_module.la
@@ -200,7 +215,7 @@ check-long: all
 EXTRA_DIST += tests/apps/long.sh tests/mpi/long.sh tests/apps/packages.sh
 check-threads:
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/run-jobs.sh "$(THREADS_ONLY)" tests/softhca/tsan tests/rail/tsan tests/mpi/tsan
-.PHONY: fuzz check-long check-threads
+.PHONY: fuzz fuzz-sanitized check-long check-threads
 if HAVE_CMOCKA
 SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/test_mailbox \
 	tests/softhca/test_memory tests/softhca/test_remap tests/softhca/test_remap_fork \
@@ -276,7 +291,7 @@ tests_softhca_test_probe_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_meet_net_SOURCES = tests/softhca/test_meet_net.c tests/softhca/meet_end.c \
 	tests/softhca/meet_end.h
 tests_softhca_test_meet_net_LDADD = $(SOFTHCA_TEST_LDADD)
-tests_softhca_test_meet_net_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_meet_net_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns -Wl,--wrap=setsockopt
 tests_softhca_test_model_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_shared_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_mr_table_LDADD = $(SOFTHCA_TEST_LDADD)

@@ -53,11 +53,17 @@ else
 	done
 fi
 
-# Each input has 256 frames: 10^8 in all.
-part tests/fuzz/fuzz_frame --rounds "$(some 400000 0.0001)"
-part tests/fuzz/fuzz_handshake --rounds "$(some 10000000 0.00002)"
-part tests/fuzz/fuzz_handover --rounds "$(some 1000000 0.0001)"
-part tests/fuzz/fuzz_wire --rounds "$(some 10000000 0.0001)"
+# With ASan and UBSan.  Each input of fuzz_frame has 256 frames: 10^8 in all.
+if make fuzz-sanitized >"$work/out" 2>&1; then
+	part ./fuzz_frame.sanitized --rounds "$(some 400000 0.0001)"
+	part ./fuzz_handshake.sanitized --rounds "$(some 10000000 0.00002)"
+	part ./fuzz_handover.sanitized --rounds "$(some 1000000 0.0001)"
+	part ./fuzz_wire.sanitized --rounds "$(some 10000000 0.0002)"
+else
+	tail -n 3 "$work/out"
+	echo "FAIL: make fuzz-sanitized"
+	failed=1
+fi
 part tests/fuzz/fuzz_campaign --rounds "$(some 10000000 0.0003)"
 part tests/fuzz/fuzz_result --rounds "$(some 10000000 0.0003)"
 

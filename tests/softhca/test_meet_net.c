@@ -1,15 +1,18 @@
 /*
  * test_meet_net.c - meetings over interfaces, in network namespaces as hosts: both ends of a
- * connection are bound to the rail's interface, and the own host is reached all the same.
+ * connection are bound to the rail's interface, and the own host is reached all the same.  Where the
+ * kernel lets only root bind them, as before Linux 5.7, their addresses keep them there, or nothing does.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cmocka_all.h"
@@ -27,6 +30,19 @@ struct host {
 static struct host host[2];
 static char token;
 static bool may_bind;			/* this kernel lets this user bind to interfaces */
+
+static bool root_alone;			/* it lets root alone, as before Linux 5.7 */
+
+int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t bytes);
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t bytes);
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t bytes)
+{
+	if (!root_alone || level != SOL_SOCKET || (name != SO_BINDTODEVICE && name != SO_BINDTOIFINDEX))
+		return __real_setsockopt(fd, level, name, value, bytes);
+	errno = EPERM;
+	return -1;
+}
 
 static const char *const interface[RAILS] = { "rail0", "rail1" };
 
@@ -129,6 +145,7 @@ static int ends_open(void **state)
 
 static int ends_close(void **state)
 {
+	root_alone = false;
 	meet_end_close(&host[0].end);
 	meet_end_close(&host[1].end);
 	return 0;
@@ -178,6 +195,39 @@ static void assert_source(int fd, const struct sockaddr_storage *expected)
 			 ((const struct sockaddr_in *)(const void *)expected)->sin_addr.s_addr);
 }
 
+static uint64_t bytes_sent(const char *name)
+{
+	unsigned long long bytes = 0;
+	FILE *f = fopen("/proc/thread-self/net/dev", "r");
+
+	assert_non_null(f);
+	for (char line[256]; fgets(line, sizeof(line), f);) {
+		const char *at = strstr(line, name);
+
+		if (at)
+			sscanf(at + strlen(name), ": %*s %*s %*s %*s %*s %*s %*s %*s %llu", &bytes);
+	}
+	fclose(f);
+	return bytes;
+}
+
+/* Bytes of this connection of host 0 leave over its rail, and not over the other one. */
+static void assert_over(int fd, unsigned rail)
+{
+	static const char bytes[60000];
+	uint64_t before[RAILS];
+	unsigned i;
+
+	assert_int_equal(setns(host[0].net, CLONE_NEWNET), 0);
+	for (i = 0; i < RAILS; i++)
+		before[i] = bytes_sent(interface[i]);
+	assert_int_equal(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL), sizeof(bytes));
+	for (int queued = 1; queued;)
+		assert_int_equal(ioctl(fd, SIOCOUTQ, &queued), 0);
+	for (i = 0; i < RAILS; i++)
+		assert_true((bytes_sent(interface[i]) - before[i] > sizeof(bytes)) == (i == rail));
+}
+
 static void test_each_rail(void **state)
 {
 	for (unsigned rail = 0; rail < RAILS; rail++) {
@@ -190,11 +240,65 @@ static void test_each_rail(void **state)
 		assert_int_equal(here->error, 0);
 		assert_source(here->fd, &host[0].at[rail]);
 		assert_source(there->fd, &host[1].at[rail]);
-		if (may_bind) {
-			assert_bound(here->fd, interface[rail]);
-			assert_bound(there->fd, interface[rail]);
+		if (may_bind || root_alone) {
+			assert_bound(here->fd, root_alone ? "" : interface[rail]);
+			assert_bound(there->fd, root_alone ? "" : interface[rail]);
 		}
+		if (root_alone)
+			assert_over(here->fd, rail);
 	}
+}
+
+static void test_each_rail_by_address(void **state)
+{
+	root_alone = true;
+	test_each_rail(state);
+}
+
+/* The way from host `of_host` to the other's end of rail 1 is rail 0, or its own again. */
+static void astray(unsigned of_host, bool begin)
+{
+	char command[96];
+
+	assert_int_equal(setns(host[of_host].net, CLONE_NEWNET), 0);
+	snprintf(command, sizeof(command), "ip route %s 10.99.1.%u/32 dev rail0", begin ? "add" : "delete",
+		 2 - of_host);
+	assert_int_equal(run(command), 0);
+}
+
+static void test_astray_call(void **state)
+{
+	root_alone = true;
+	astray(0, true);
+	call(0, 1, 1);
+	call(0, 1, 0);
+	until(&host[0].end, 2);
+	astray(0, false);
+	assert_int_equal(host[0].end.told[0].error, EXDEV);
+	assert_int_equal(host[0].end.told[1].error, 0);
+}
+
+static void test_astray_arrival(void **state)
+{
+	root_alone = true;
+	astray(1, true);
+	call(0, 1, 1);
+	until(&host[0].end, 1);
+	astray(1, false);
+	assert_int_not_equal(host[0].end.told[0].error, 0);
+	assert_int_equal(host[1].end.count, 0);
+}
+
+/* Bound sockets need no routes. */
+static void test_astray_bound(void **state)
+{
+	if (!may_bind)
+		skip();
+	astray(0, true);
+	call(0, 1, 1);
+	until(&host[1].end, 1);
+	astray(0, false);
+	assert_int_equal(host[0].end.told[0].error, 0);
 }
 
 /* A socket that is bound to an interface does not reach an address of its own host. */
@@ -241,6 +345,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_each_rail, ends_open, ends_close),
+		cmocka_unit_test_setup_teardown(test_each_rail_by_address, ends_open, ends_close),
+		cmocka_unit_test_setup_teardown(test_astray_call, ends_open, ends_close),
+		cmocka_unit_test_setup_teardown(test_astray_arrival, ends_open, ends_close),
+		cmocka_unit_test_setup_teardown(test_astray_bound, ends_open, ends_close),
 		cmocka_unit_test_setup_teardown(test_own_host, ends_open, ends_close),
 		cmocka_unit_test_setup_teardown(test_no_route, ends_open, ends_close),
 		cmocka_unit_test_setup_teardown(test_interface_down, ends_open, ends_close),

@@ -104,11 +104,14 @@ static void test_first(void **state)
 	assert_false(child_is_first(words));
 	words[0] = 'T';
 	assert_true(child_is_first(words));
-	/* The words that fit count. */
+	/* All words count, of any length. */
 	memset(words, 'x', sizeof(words));
 	words[sizeof(words) - 1] = 0;
 	snprintf(words, 30, "long %d", (int)getpid());
 	words[strlen(words)] = 'x';
+	assert_true(rg_host_first(words, false));
+	assert_false(rg_host_first(words, true));
+	words[sizeof(words) - 2] = 'y';
 	assert_true(rg_host_first(words, false));
 	assert_false(rg_host_first(words, true));
 }

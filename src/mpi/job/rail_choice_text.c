@@ -168,6 +168,7 @@ static void add_probed(const struct choice *c, unsigned column, char line[LINE_B
 		[SOFTHCA_PROBE_SELF] = "its own answer instead of that of",
 		[SOFTHCA_PROBE_OTHER] = "the answer of a host outside of the job instead of",
 		[SOFTHCA_PROBE_MTU] = "packets of the full MTU do not pass to or from",
+		[SOFTHCA_PROBE_ASTRAY] = "packets leave over another interface between it and",
 		[SOFTHCA_PROBE_FAILED] = "no memory or descriptors for",
 	};
 	const struct choice_left *left = &c->column[column].left;
@@ -186,6 +187,9 @@ static void add_probed(const struct choice *c, unsigned column, char line[LINE_B
 		    c->host[left->other].name, address(&to->gid, text));
 	if (code == SOFTHCA_PROBE_MTU)
 		rg_text_add(line, LINE_BYTES, " (MTU %u and %u bytes)", from->mtu, to->mtu);
+	if (code == SOFTHCA_PROBE_ASTRAY)
+		rg_text_add(line, LINE_BYTES, ", and this kernel lets only root bind them to one (accepted: Linux "
+			    "5.7 or newer, CAP_NET_RAW, or routes over this interface)");
 	if (code == SOFTHCA_PROBE_SILENT && !add_settings(&c->host[left->other], to, line) &&
 	    !add_settings(&c->host[left->host], from, line))
 		rg_text_add(line, LINE_BYTES, ": no path, or a firewall");

@@ -68,13 +68,12 @@ static void completion_failed(struct rail_lane *lane, const struct ibv_wc *wc)
 		why = "the port here is DOWN";
 	}
 	cut = !known || known == -ENETUNREACH;
+	rail_reach_ends(rail_port_towards(lane->ctx, lane->rail, peer->index, &copy), &peer->there[lane->k], ends);
 	if (known || wc->status == IBV_WC_RETRY_EXC_ERR)
-		rail_peer_fail(peer, known == -ECONNRESET ? -ESRCH : -ECONNRESET,
-			       "connection lost over %s (%s%s%s; %s)%s%s", port->name,
-			       ibv_wc_status_str(wc->status), known ? ": " : "", why,
-			       rail_reach_ends(rail_port_towards(lane->ctx, lane->rail, peer->index, &copy),
-					       &peer->there[lane->k], ends),
-			       cut ? "; " : "", !cut ? "" : known ? RAIL_ADVICE : rail_link_advice(port));
+		rail_peer_fail_together(peer, cut ? ends : NULL, known == -ECONNRESET ? -ESRCH : -ECONNRESET,
+					"connection lost over %s (%s%s%s; %s)%s%s", port->name,
+					ibv_wc_status_str(wc->status), known ? ": " : "", why, ends,
+					cut ? "; " : "", !cut ? "" : known ? RAIL_ADVICE : rail_link_advice(port));
 	else
 		rail_peer_fail(peer, -ECONNRESET, "%s: %s request: %s (vendor 0x%x)", port->name,
 			       receive ? "receive" : "send", ibv_wc_status_str(wc->status),

@@ -527,8 +527,9 @@ static bool is_silent(struct rail_peer *peer, uint64_t now_ns)
 		rail_reach_warn(peer->index, port_towards(peer, &copy), &peer->demand->to);
 	if (!rail_reach_is_silent(reach, now_ns))
 		return false;
-	rail_peer_fail(peer, -ETIMEDOUT, "no answer over %s (%s) for a minute; %s", port->name,
-		       rail_reach_ends(port_towards(peer, &copy), &peer->demand->to, ends), rail_reach_advice(port));
+	rail_reach_ends(port_towards(peer, &copy), &peer->demand->to, ends);
+	rail_peer_fail_together(peer, ends, -ETIMEDOUT, "no answer over %s (%s) for a minute; %s", port->name, ends,
+				rail_reach_advice(port));
 	return true;
 }
 
@@ -539,6 +540,7 @@ static bool is_lost(struct rail_peer *peer, bool cut_matters, uint64_t now_ns)
 	char ends[REACH_ENDS_BYTES];
 	struct vrb_port copy;
 	const char *why;
+	bool cut;
 	int rc;
 
 	if (!rail_reach_due(&peer->demand->reach, now_ns))
@@ -550,9 +552,11 @@ static bool is_lost(struct rail_peer *peer, bool cut_matters, uint64_t now_ns)
 		return true;
 	if (!rail_reach_is_lost(&peer->demand->reach, rc, now_ns))
 		return false;
-	rail_peer_fail(peer, rc == -ECONNRESET ? -ESRCH : rc, "no connection over %s (%s; %s)%s%s", port->name, why,
-		       rail_reach_ends(port_towards(peer, &copy), &peer->demand->to, ends),
-		       rc == -ENETUNREACH ? "; " : "", rc == -ENETUNREACH ? rail_link_advice(port) : "");
+	cut = rc == -ENETUNREACH;
+	rail_reach_ends(port_towards(peer, &copy), &peer->demand->to, ends);
+	rail_peer_fail_together(peer, cut ? ends : NULL, rc == -ECONNRESET ? -ESRCH : rc,
+				"no connection over %s (%s; %s)%s%s", port->name, why, ends, cut ? "; " : "",
+				cut ? rail_link_advice(port) : "");
 	return true;
 }
 

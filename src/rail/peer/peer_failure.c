@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "util/err.h"
+#include "util/host.h"
 #include "rail/peer/peer_failure.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
@@ -66,9 +67,11 @@ void rail_peer_connected(struct rail_peer *peer, int rc)
 		rail_peer_fail(peer, rc, "%s", why);
 }
 
+enum { WHY_BYTES = 480 };
+
 void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 {
-	char why[480];
+	char why[WHY_BYTES];
 	va_list args;
 
 	if (peer->error)
@@ -77,6 +80,41 @@ void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 	vsnprintf(why, sizeof(why), fmt, args);
 	va_end(args);
 	if (!is_expected(peer))
+		rg_error("peer %u is lost: %s", peer->index, why);
+	rail_peer_lose(peer, error, why);
+}
+
+/* A fabric's name is the job's.  In memory its nodes are hosts, too. */
+static bool is_first(const struct rail_ctx *ctx, const char *cause)
+{
+	char words[256];
+
+	if (!ctx->cfg.fabric)
+		return true;
+	snprintf(words, sizeof(words), "%s %u %s %s", ctx->cfg.fabric, ctx->cfg.node, ctx->host, cause);
+	return rg_host_first(words, true);
+}
+
+/* A peer that processes lose for unlike reasons has one line, too. */
+static bool is_told(const struct rail_peer *peer, const char *path)
+{
+	char cause[24];
+
+	snprintf(cause, sizeof(cause), "peer %u", peer->index);
+	return !is_first(peer->ctx, cause) || (path && !is_first(peer->ctx, path));
+}
+
+void rail_peer_fail_together(struct rail_peer *peer, const char *path, int error, const char *fmt, ...)
+{
+	char why[WHY_BYTES];
+	va_list args;
+
+	if (peer->error)
+		return;
+	va_start(args, fmt);
+	vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	if (!is_expected(peer) && !is_told(peer, path))
 		rg_error("peer %u is lost: %s", peer->index, why);
 	rail_peer_lose(peer, error, why);
 }

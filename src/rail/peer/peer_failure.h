@@ -11,6 +11,12 @@ struct rail_peer;
 /* Fail the peer: its queue pairs stop, rail_progress ends its operations. */
 void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/*
+ * The same for what all processes of this host meet: of those of the job the first one has the line.  path: rail_reach_ends
+ * of one that is cut, which is one line for all peers there; NULL: the peer's process has ended.
+ */
+void rail_peer_fail_together(struct rail_peer *peer, const char *path, int error, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 /* The same without a line, for a reason that has been told. */
 void rail_peer_lose(struct rail_peer *peer, int error, const char *why);
 

@@ -32,7 +32,7 @@
 #include <stdint.h>
 
 enum {
-	HCA_ABI = 7,			/* version of this file and of registry.h */
+	HCA_ABI = 8,			/* version of this file and of registry.h */
 	HCA_LINE = 64,
 	HCA_PAGE = 4096,
 	HCA_SPEC_MAX = 896,		/* canonical spec with its NUL */
@@ -43,6 +43,7 @@ enum {
 	HCA_NODES_MAX = 1024,
 	HCA_HCAS_MAX = 8,		/* per node */
 	HCA_PORTS_MAX = 8,		/* per adapter */
+	HCA_SAID = 64,			/* different lines that a job has lately printed on this host */
 
 	HCA_QPN_INDEX_BITS = 18,	/* queue pairs of a fabric ... */
 	HCA_QPN_GEN_BITS = 6,		/* ... and uses of a number so far */
@@ -153,6 +154,9 @@ struct hca_shm_fabric {
 	/* Multicast: changes with each attachment; entries in use are below the top. */
 	alignas(HCA_LINE) _Atomic uint32_t member_epoch;
 	_Atomic uint32_t member_top;
+
+	/* Lines that a process has printed for all of a job (link/wire/said.c). */
+	alignas(HCA_LINE) _Atomic uint64_t said[HCA_SAID];
 
 	alignas(HCA_PAGE) struct hca_shm_slot slot[HCA_PROCS_MAX];
 

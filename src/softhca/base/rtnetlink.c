@@ -128,17 +128,51 @@ int hca_rtnetlink_dump(uint16_t request, int (*visit)(void *arg, struct nlmsghdr
 struct route_question {
 	struct nlmsghdr h;
 	struct rtmsg m;
-	struct {
-		struct rtattr a;
-		uint8_t value[4];
-	} to, from, index;
+	char attributes[3 * RTA_SPACE(sizeof(union ibv_gid))];
 };
 
-static void attribute_set(struct rtattr *a, uint16_t type, const void *value)
+static void question_add(struct route_question *q, uint16_t type, const void *value, size_t bytes)
 {
+	struct rtattr *a = (struct rtattr *)(void *)((char *)q + q->h.nlmsg_len);
+
 	a->rta_type = type;
-	a->rta_len = RTA_LENGTH(4);
-	memcpy(RTA_DATA(a), value, 4);
+	a->rta_len = (uint16_t)RTA_LENGTH(bytes);
+	memcpy(RTA_DATA(a), value, bytes);
+	q->h.nlmsg_len += (uint32_t)RTA_SPACE(bytes);
+}
+
+/* False: the addresses are not of one family. */
+static bool question_make(struct route_question *q, const union ibv_gid *from, const union ibv_gid *to)
+{
+	const bool four = hca_gid_is_ipv4(to);
+	const unsigned at = four ? HCA_GID_IPV4_AT : 0;
+	const size_t bytes = sizeof(*to) - at;
+
+	*q = (struct route_question){
+		.h = { .nlmsg_len = NLMSG_LENGTH(sizeof(q->m)), .nlmsg_type = RTM_GETROUTE,
+		       .nlmsg_flags = NLM_F_REQUEST },
+		.m = { .rtm_family = four ? AF_INET : AF_INET6, .rtm_dst_len = (uint8_t)(8 * bytes),
+		       .rtm_src_len = (uint8_t)(8 * bytes) },
+	};
+	if (hca_gid_is_ipv4(from) != four)
+		return false;
+	question_add(q, RTA_DST, to->raw + at, bytes);
+	question_add(q, RTA_SRC, from->raw + at, bytes);
+	return true;
+}
+
+/* The bytes of the answer; 0: there is none. */
+static size_t question_ask(const struct route_question *q, void *answer, size_t most)
+{
+	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	ssize_t n = 0;
+
+	if (fd < 0)
+		return 0;
+	if (send(fd, q, q->h.nlmsg_len, 0) == (ssize_t)q->h.nlmsg_len)
+		n = recv(fd, answer, most, 0);
+	close(fd);
+	return n > 0 ? (size_t)n : 0;
 }
 
 static int route_error(const struct nlmsghdr *h, size_t bytes)
@@ -159,26 +193,39 @@ static int route_error(const struct nlmsghdr *h, size_t bytes)
 
 int hca_rtnetlink_route(const union ibv_gid *from, const union ibv_gid *to, unsigned index)
 {
-	struct route_question q = {
-		.h = { .nlmsg_len = sizeof(q), .nlmsg_type = RTM_GETROUTE,
-		       .nlmsg_flags = NLM_F_REQUEST },
-		.m = { .rtm_family = AF_INET, .rtm_dst_len = 32, .rtm_src_len = 32,
-		       .rtm_flags = RTM_F_FIB_MATCH },
-	};
-	alignas(struct nlmsghdr) char buf[4096];
-	ssize_t n = -1;
-	int fd;
+	alignas(struct nlmsghdr) char answer[4096];
+	struct route_question q;
 
-	if (!hca_gid_is_ipv4(from) || !hca_gid_is_ipv4(to))
+	if (!hca_gid_is_ipv4(to) || !question_make(&q, from, to))
 		return 0;
-	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	if (fd < 0)
+	q.m.rtm_flags = RTM_F_FIB_MATCH;
+	question_add(&q, RTA_OIF, &index, sizeof(index));
+	return route_error((const struct nlmsghdr *)(const void *)answer,
+			   question_ask(&q, answer, sizeof(answer)));
+}
+
+static unsigned route_interface(struct nlmsghdr *h, size_t bytes)
+{
+	const struct rtattr *a;
+	size_t left;
+	uint32_t index = 0;
+
+	if (!NLMSG_OK(h, bytes) || h->nlmsg_type != RTM_NEWROUTE)
 		return 0;
-	attribute_set(&q.to.a, RTA_DST, to->raw + HCA_GID_IPV4_AT);
-	attribute_set(&q.from.a, RTA_SRC, from->raw + HCA_GID_IPV4_AT);
-	attribute_set(&q.index.a, RTA_OIF, &index);
-	if (send(fd, &q, sizeof(q), 0) == (ssize_t)sizeof(q))
-		n = recv(fd, buf, sizeof(buf), 0);
-	close(fd);
-	return n > 0 ? route_error((const struct nlmsghdr *)(const void *)buf, (size_t)n) : 0;
+	a = RTM_RTA((struct rtmsg *)NLMSG_DATA(h));
+	left = RTM_PAYLOAD(h);
+	for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
+		if (a->rta_type == RTA_OIF && RTA_PAYLOAD(a) == sizeof(index))
+			memcpy(&index, RTA_DATA(a), sizeof(index));
+	return index;
+}
+
+unsigned hca_rtnetlink_way(const union ibv_gid *from, const union ibv_gid *to)
+{
+	alignas(struct nlmsghdr) char answer[4096];
+	struct route_question q;
+
+	if (!question_make(&q, from, to))
+		return 0;
+	return route_interface((struct nlmsghdr *)(void *)answer, question_ask(&q, answer, sizeof(answer)));
 }

@@ -23,5 +23,7 @@ int hca_rtnetlink_dump_from(int fd, uint16_t request, int (*visit)(void *arg, st
  * kernel does not tell; -ENETUNREACH, -EHOSTUNREACH, -EACCES.
  */
 int hca_rtnetlink_route(const union ibv_gid *from, const union ibv_gid *to, unsigned index);
+/* The interface over which the kernel sends from this address to that one by itself; 0: it does not tell. */
+unsigned hca_rtnetlink_way(const union ibv_gid *from, const union ibv_gid *to);
 
 #endif

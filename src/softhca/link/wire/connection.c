@@ -315,7 +315,7 @@ void hca_wire_reached(void *arg, void *token, int fd, const struct hca_hello *h)
 /* Will a later call have another answer? */
 static bool may_change(int error)
 {
-	return error != EACCES && error != EPROTONOSUPPORT && error != EINVAL;
+	return error != EACCES && error != EPROTONOSUPPORT && error != EINVAL && error != EXDEV;
 }
 
 void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
@@ -337,8 +337,8 @@ void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
 			w->deadline_ns = 0;	/* the host answers for a stopped process */
 		hca_wire_pause_calls(w);
 	} else if (w->state == HCA_WIRE_CALLING) {
-		hca_wire_say(w->wire, w->qp->attr.port_num - 1u, &w->qp->attr.ah_attr.grh.dgid,
-			     HCA_WIRE_UNCONNECTED, "%s", why);
+		hca_wire_say_refused(w->wire, w->qp->attr.port_num - 1u, &w->qp->attr.ah_attr.grh.dgid, error,
+				     why);
 		give_up(w);
 	}
 	hca_unlock(&w->qp->lock);

@@ -13,7 +13,6 @@
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -29,7 +28,6 @@
 #define UNRELIABLE_NS 1000000000ull	/* then messages without a connection are lost */
 #define QUESTION_NS 2000000000ull	/* for an answer, with one repetition by the kernel */
 #define LOSSY_NS 1000000000ull		/* after losses, the first question */
-#define QUIET_NS 60000000000ull		/* between equal lines */
 #define MSEC_NS 1000000ull
 #define SEC_NS 1000000000ull
 enum { SHORT_BYTES = 512 };	/* payload of a packet that every path passes */
@@ -47,53 +45,6 @@ uint64_t hca_wire_patience_ns(const struct hca_qp *qp)
 }
 
 /* ---- Lines --------------------------------------------------------------- */
-
-static bool is_said(const struct hca_wire_said *s, unsigned rail, const union ibv_gid *host,
-		    enum hca_wire_line line, uint64_t now_ns)
-{
-	return s->at_ns && now_ns - s->at_ns < QUIET_NS && s->line == line && s->rail == rail &&
-	       memcmp(&s->host, host, sizeof(*host)) == 0;
-}
-
-/* Returns the line's entry, or the one to use for it: the oldest. */
-static struct hca_wire_said *said_find(struct hca_wire *wire, unsigned rail,
-				       const union ibv_gid *host, enum hca_wire_line line,
-				       uint64_t now_ns, bool *found)
-{
-	struct hca_wire_said *oldest = wire->said;
-	unsigned i;
-
-	*found = true;
-	for (i = 0; i < HCA_WIRE_LINES; i++) {
-		struct hca_wire_said *s = &wire->said[i];
-
-		if (is_said(s, rail, host, line, now_ns))
-			return s;
-		if (s->at_ns < oldest->at_ns)
-			oldest = s;
-	}
-	*found = false;
-	return oldest;
-}
-
-void hca_wire_say(struct hca_wire *wire, unsigned rail, const union ibv_gid *host,
-		  enum hca_wire_line line, const char *fmt, ...)
-{
-	const uint64_t now_ns = rg_now_ns();
-	char text[480];
-	bool found;
-	struct hca_wire_said *s = said_find(wire, rail, host, line, now_ns, &found);
-	va_list args;
-
-	*s = (struct hca_wire_said){ .line = line, .rail = (uint8_t)rail, .host = *host,
-				     .at_ns = now_ns };
-	if (found)
-		return;
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	hca_say("rail %u, %s: %s", rail + 1, wire->fabric->netif[rail].name, text);
-}
 
 static unsigned rail_of(const struct hca_wire_qp *w)
 {
@@ -124,6 +75,18 @@ void hca_wire_say_unconnected(struct hca_wire_qp *w)
 			     w->calls ? "to" : "from",
 			     hca_gid_format(host_of(w), host, sizeof(host)),
 			     w->calls ? "listen on" : "call", wire->port_first, wire->port_last);
+}
+
+void hca_wire_say_refused(struct hca_wire *wire, unsigned rail, const union ibv_gid *gid, int error,
+			  const char *why)
+{
+	char host[INET6_ADDRSTRLEN];
+
+	if (error == EXDEV)
+		hca_wire_say(wire, rail, gid, HCA_WIRE_UNCONNECTED, HCA_SOCKET_ASTRAY,
+			     hca_gid_format(gid, host, sizeof(host)));
+	else
+		hca_wire_say(wire, rail, gid, HCA_WIRE_UNCONNECTED, "%s", why);
 }
 
 void hca_wire_say_taken(struct hca_wire_qp *w)

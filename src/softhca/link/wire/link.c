@@ -384,6 +384,7 @@ int hca_wire_start(struct hca_fabric *f, const char *secret_hex)
 	wire->meetings = HCA_WIRE_MEETINGS;
 	wire->ports = HCA_WIRE_PORTS;
 	wire->fabric = f;
+	wire->of_job = secret_hex != NULL;
 	wire->epoll = -1;
 	atomic_store(&wire->look_ns, UINT64_MAX);
 	atomic_store(&wire->peers.look_ns, UINT64_MAX);

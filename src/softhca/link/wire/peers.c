@@ -307,8 +307,8 @@ void hca_wire_peer_refused(struct hca_wire_peer *p, int error, const char *why)
 	hca_lock(&wire->peers.lock);
 	p->called = false;
 	fate_keep(p, fate_by(error));
-	if (error == EACCES || error == EPROTONOSUPPORT || error == EINVAL) {
-		hca_wire_say(wire, p->rail, &p->gid, HCA_WIRE_UNCONNECTED, "%s", why);
+	if (error == EACCES || error == EPROTONOSUPPORT || error == EINVAL || error == EXDEV) {
+		hca_wire_say_refused(wire, p->rail, &p->gid, error, why);
 		hca_wire_peer_remove(p);
 	} else if (error == ENOENT) {
 		hca_wire_peer_remove(p);	/* no process there has the number: its datagrams are lost */

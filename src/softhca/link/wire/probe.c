@@ -32,7 +32,7 @@ enum {
 };
 #define PATIENCE_NS 3000000000u		/* two lost SYNs, of the first three */
 
-enum verdict { VERDICT_NONE, VERDICT_HERE, VERDICT_CROSSED };
+enum verdict { VERDICT_NONE, VERDICT_HERE, VERDICT_CROSSED, VERDICT_ASTRAY };
 
 struct greeting {
 	uint64_t job;
@@ -138,6 +138,8 @@ static enum softhca_probe_code code_of(const struct end *e, int rc)
 		return e->stage == STAGE_PACKETS ? SOFTHCA_PROBE_MTU : SOFTHCA_PROBE_SILENT;
 	case EMSGSIZE:
 		return SOFTHCA_PROBE_MTU;
+	case EXDEV:
+		return SOFTHCA_PROBE_ASTRAY;
 	case EMFILE:
 	case ENFILE:
 	case ENOMEM:
@@ -164,6 +166,8 @@ static int answer_arrives(const struct softhca_probe *p, struct end *e)
 		return call_ends(e, SOFTHCA_PROBE_SELF, UINT8_MAX);
 	if (memcmp(g.host, e->host, sizeof(g.host)) != 0)
 		return call_ends(e, SOFTHCA_PROBE_OTHER, UINT8_MAX);
+	if (g.verdict == VERDICT_ASTRAY)
+		return call_ends(e, SOFTHCA_PROBE_ASTRAY, UINT8_MAX);
 	if (g.verdict != VERDICT_HERE)
 		return call_ends(e, SOFTHCA_PROBE_CROSSED, g.through);
 	packets_begin(p, e, g.mtu);
@@ -224,7 +228,11 @@ static int greeting_arrives(const struct softhca_probe *p, struct end *e)
 	if (!greeting_read(e->in, &g) || g.job != p->job)
 		return -EPROTO;
 	verdict = verdict_of(p, e, &through);
-	rc = verdict == VERDICT_HERE ? hca_socket_interface(e->fd, p->list[e->net].index) : 0;
+	rc = verdict == VERDICT_HERE ? hca_socket_stay(e->fd, p->list[e->net].index) : 0;
+	if (rc == -EXDEV) {
+		verdict = VERDICT_ASTRAY;
+		rc = 0;
+	}
 	if (!rc)
 		rc = greet(p, e, verdict, through);
 	if (rc)

@@ -12,7 +12,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "softhca/base/base.h"
 #include "softhca/base/fd.h"
+#include "softhca/base/rtnetlink.h"
 
 enum { BACKLOG = 4096 };
 /* hca_socket_bound: a refill takes time, too; beyond the kernel's own bound none is needed. */
@@ -267,7 +269,8 @@ static int bind_by_name(int fd, unsigned interface)
 	return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, (socklen_t)strlen(name));
 }
 
-int hca_socket_interface(int fd, unsigned interface)
+/* 0; -EPERM: this kernel does so for privileged users alone; -errno. */
+static int bind_to(int fd, unsigned interface)
 {
 	int bound = 0, rc;
 	socklen_t bytes = sizeof(bound);
@@ -278,7 +281,63 @@ int hca_socket_interface(int fd, unsigned interface)
 	rc = setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &bound, sizeof(bound));
 	if (rc && errno == ENOPROTOOPT)
 		rc = bind_by_name(fd, interface);
-	return !rc || errno == EPERM || errno == ENOPROTOOPT ? 0 : -errno;
+	if (!rc)
+		return 0;
+	return errno == ENOPROTOOPT ? -EPERM : -errno;
+}
+
+static bool is_on_its_link(const struct hca_endpoint *e)
+{
+	return e->address[0] == 0xfe && (e->address[1] & 0xc0) == 0x80;
+}
+
+/* Its address alone keeps a socket on the interface to which the table of routes leads from there. */
+static int way_is_over(const struct sockaddr_storage *from, const struct sockaddr_storage *to,
+		       unsigned interface)
+{
+	struct hca_endpoint here, there;
+	union ibv_gid source, target;
+	unsigned way;
+
+	hca_address_endpoint(from, &here);
+	hca_address_endpoint(to, &there);
+	if (is_on_its_link(&there))
+		return 0;
+	memcpy(source.raw, here.address, sizeof(source.raw));
+	memcpy(target.raw, there.address, sizeof(target.raw));
+	way = hca_rtnetlink_way(&source, &target);
+	return !way || way == interface ? 0 : -EXDEV;
+}
+
+int hca_socket_stay(int fd, unsigned interface)
+{
+	struct sockaddr_storage from, to;
+	socklen_t from_bytes = sizeof(from), to_bytes = sizeof(to);
+	int rc = bind_to(fd, interface);
+
+	if (rc != -EPERM)
+		return rc;
+	if (getsockname(fd, (struct sockaddr *)(void *)&from, &from_bytes) ||
+	    getpeername(fd, (struct sockaddr *)(void *)&to, &to_bytes))
+		return -errno;
+	return way_is_over(&from, &to, interface);
+}
+
+int hca_socket_interface(int fd, unsigned interface)
+{
+	static atomic_bool said;
+	struct sockaddr_storage peer = { 0 };
+	socklen_t bytes = sizeof(peer);
+	char name[IFNAMSIZ] = "an interface", host[INET6_ADDRSTRLEN];
+	const int rc = hca_socket_stay(fd, interface);
+
+	if (rc != -EXDEV || atomic_exchange_explicit(&said, true, memory_order_relaxed))
+		return rc;
+	if_indextoname(interface, name);
+	if (getpeername(fd, (struct sockaddr *)(void *)&peer, &bytes))
+		return rc;
+	hca_say("%s: " HCA_SOCKET_ASTRAY, name, hca_address_text(&peer, host));
+	return rc;
 }
 
 /* With the option on, an IPv6 socket would copy headers of each packet. */
@@ -318,7 +377,9 @@ int hca_socket_connect(const struct sockaddr_storage *to, const struct sockaddr_
 #ifdef IP_BIND_ADDRESS_NO_PORT
 	option_set(s, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
 #endif
-	rc = interface ? hca_socket_interface(s, interface) : 0;
+	rc = interface ? bind_to(s, interface) : 0;
+	if (rc == -EPERM)
+		rc = way_is_over(local, to, interface);
 	if (rc)
 		return close_with(s, -rc);
 	if (bind(s, sockaddr_of(&from), address_bytes(&from)))

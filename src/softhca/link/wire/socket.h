@@ -34,8 +34,9 @@ int hca_socket_accept(int listener);
 /* Does this error mean that descriptors or memory are lacking? */
 bool hca_socket_lacks(int error);
 /*
- * Begin to connect, from the address `local` (its port is ignored) and over this interface; 0:
- * as routed.  *fd; 0: connected, -EINPROGRESS: it becomes writable; else -errno and no *fd.
+ * Begin to connect, from the address `local` (its port is ignored) and over this interface
+ * (hca_socket_interface); 0: as routed.  *fd; 0: connected, -EINPROGRESS: it becomes writable; else -errno
+ * and no *fd.
  */
 int hca_socket_connect(const struct sockaddr_storage *to, const struct sockaddr_storage *local,
 		       unsigned interface, int *fd);
@@ -74,10 +75,14 @@ void hca_socket_close(int fd);
 void hca_socket_forget(int fd);
 void hca_sockets_close_in_child(void);
 /*
- * Send and receive over the interface of this number alone: 0 or -errno.  Its name may change.
- * Kernels before 5.7 refuse: 0, too.
+ * Send and receive over the interface of this number alone, whose name may change: 0 or -errno.  Before
+ * Linux 5.7 users without privileges may not: a connection stays by its address then, where the routes lead
+ * over this interface; elsewhere -EXDEV, and one line a process.  hca_socket_stay is silent.
  */
 int hca_socket_interface(int fd, unsigned interface);
+int hca_socket_stay(int fd, unsigned interface);
+#define HCA_SOCKET_ASTRAY "packets to host %s leave over another interface, and this kernel lets only root bind " \
+	"them to this one (accepted: Linux 5.7 or newer, CAP_NET_RAW, or routes from this address over this interface)"
 /* The number of the interface on which an accepted connection arrived; 0: unknown. */
 unsigned hca_socket_arrived_on(int fd, bool ipv4);
 

@@ -156,14 +156,6 @@ enum hca_wire_line {
 	HCA_WIRE_UNCONNECTED, HCA_WIRE_SILENT, HCA_WIRE_TOO_LONG, HCA_WIRE_BREACH, HCA_WIRE_TAKEN,
 	HCA_WIRE_FORGOTTEN
 };
-enum { HCA_WIRE_LINES = 64 };
-
-struct hca_wire_said {
-	enum hca_wire_line line;
-	uint8_t rail;
-	union ibv_gid host;
-	uint64_t at_ns;			/* 0: unused */
-};
 
 /* With its header a frame fills the largest packet of Ethernet that segmentation divides. */
 enum { HCA_WIRE_TURN = 45 * 1448 - HCA_FRAME_BYTES };
@@ -189,7 +181,7 @@ struct hca_wire {
 	struct hca_wire_parked *parked;
 	struct hca_wire_peers peers;
 	uint16_t port_first, port_last;	/* SOFTHCA_PORTS */
-	struct hca_wire_said said[HCA_WIRE_LINES];
+	bool of_job;			/* its processes have a secret of their own */
 };
 
 static inline uint64_t hca_wire_pass(const struct hca_wire *wire)
@@ -365,12 +357,14 @@ void hca_wire_say_failed(struct hca_wire_qp *w, int error);
 void hca_wire_say_taken(struct hca_wire_qp *w);
 /* A line about a path that passes no long packets to a host on a rail, from 0. */
 void hca_wire_say_too_long(struct hca_wire *wire, unsigned rail, const union ibv_gid *gid, uint64_t silence_ns);
-/* Prints a line about a host on a rail, from 0.  fabric.life held. */
+/* Prints a line about a host on a rail, from 0, once a host (said.c). */
 void hca_wire_say(struct hca_wire *wire, unsigned rail, const union ibv_gid *host,
 		  enum hca_wire_line line, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
-/* The line about a connection that cannot be made. */
+/* The lines about a connection that cannot be made; about one that is refused for good, in the words of meet.h. */
 void hca_wire_say_unconnected(struct hca_wire_qp *w);
+void hca_wire_say_refused(struct hca_wire *wire, unsigned rail, const union ibv_gid *gid, int error,
+			  const char *why);
 
 /* ---- link.c -------------------------------------------------------------- */
 
