@@ -54,6 +54,7 @@ rails 2 link=ib,prefix=1+2
 rails 2 link=ib,ports=3,prefix=1+2+1 'soft0:2 of host0 .* another InfiniBand prefix has more ports'
 rails 1 link=ib,prefix=1/1+2 'soft0:2 of host0 and another port are left out: soft0:2 of host1 is on another subnet'
 rails 1 link=ib,prefix=1+2/2+3 'soft0:1 of host0 and another port are left out'
+rails 1 link=ib,rate=50GB/s+25GB/s,prefix=1+2/3+2 'soft0:1 of host0 and another port are left out: soft0:1 of host1 is on another subnet'
 none link=ib,prefix=1/2 "on another subnet, to whose prefix only a router's LID leads"
 
 # GIDs: a common network before others, an address handle from each; routers in between.
@@ -110,6 +111,9 @@ ranks=
 rails 2 pkeys=7fff:8001/ffff:8002:8001
 rails 2 pkeys=8002:8001/8003:8001
 rails 1 pkeys=8001/8001+8002 'soft0:2 of host0 .* no partition key in common with host1'
+rails 2 link=ib,pkeys=8001+8002/8002+8001
+rails 1 link=ib,rate=50GB/s+25GB/s,pkeys=7fff+ffff 'soft0:1 of host0 .* no partition key in common'
+rails 8 link=ib,hcas=2,ports=5,pkeys=7fff+ffff 'soft0:1 of host0 .* no partition key in common'
 none pkeys=8001/8002 'no partition key in common'
 none pkeys=0001 'no partition key in common with host1, with a full member at one end'
 ranks=4

@@ -127,10 +127,26 @@ static void leave_tangled(struct trial *t, unsigned ref, uint32_t out, uint8_t (
 				choice_leave(t->c, h, at[h][p], CHOICE_ALONE, h == ref ? !ref : ref);
 }
 
-static void rails_add(struct trial *t, unsigned ref, uint32_t met, uint8_t (*at)[CHOICE_PORTS])
+/* Where not all fit, those that have no GIDs or no P_Key in common take the place of none. */
+static uint32_t that_join(struct trial *t, unsigned ref, uint32_t met, uint8_t (*at)[CHOICE_PORTS])
+{
+	const uint32_t all = met;
+
+	for (unsigned p = 0; p < t->c->host[ref]->count && ports_in(all) > RAIL_MAX; p++) {
+		if (!(all >> p & 1))
+			continue;
+		rail_add(t, ref, p, at);
+		if (!t->c->rails)
+			met &= ~(UINT32_C(1) << p);
+		t->c->rails = 0;
+	}
+	return met;
+}
+
+static void rails_add(struct trial *t, unsigned ref, uint32_t all, uint8_t (*at)[CHOICE_PORTS])
 {
 	struct choice *c = t->c;
-	const uint32_t taken = most_that_fit(t, ref, met);
+	const uint32_t met = that_join(t, ref, all, at), taken = most_that_fit(t, ref, met);
 
 	for (unsigned p = 0; p < c->host[ref]->count; p++)
 		for (unsigned h = 0; met & ~taken & UINT32_C(1) << p && h < c->hosts; h++)
@@ -174,12 +190,12 @@ static int trial_set(struct trial *t)
 	return rails_make(t);
 }
 
-/* The ports of the set that was tried are out of the next one, but not without a loss. */
+/* The ports of the set that was tried are out of the next one. */
 static bool trial_bar(struct trial *t)
 {
 	bool any = false;
 
-	for (unsigned h = 0; h < t->c->hosts && t->c->lost && t->c->lost->count; h++) {
+	for (unsigned h = 0; h < t->c->hosts; h++) {
 		any |= t->set[h] != 0;
 		t->barred[h] |= t->set[h];
 	}

@@ -10,9 +10,9 @@
  *	one rate	the largest set of ports of one rate that all hosts have
  *	one prefix	InfiniBand: the prefixes with most ports (equal fabrics, one per rail, are kept)
  *	pairs		the ports of the host with fewest, in PCI order, each with a port of every other
- *			host: one network first, then the same place on the bus, then PCI order; none
- *			where datagrams are lost between any two of its ports (port_probe.c), as of cables
- *			that are crossed
+ *			host: with a partition in common, one network first, then the same place on the
+ *			bus, then PCI order; none where datagrams are lost between any two of its ports
+ *			(port_probe.c), as of cables that are crossed
  *			where such a set has no rail at all, the next one by rate and prefix is tried
  *	at most 8	first ports of cards before second ones
  *
@@ -152,6 +152,8 @@ void choice_free(struct choice *c);
 
 /* 2: of one network (InfiniBand: one prefix); 1: routed, or link-local alone; 0: no path. */
 int choice_relation(const struct choice_port *a, const struct choice_port *b);
+/* The full members of a P_Key of both, of the one with most; 0: no partition in common. */
+int choice_partition(const struct choice_port *a, const struct choice_port *b);
 /*
  * Match the ports in set[h] of host h with those in set[ref]: at[port of ref] is a port of h, or
  * CHOICE_NONE.  As many as can be; those that choice_make prefers come first.  Losses between h and

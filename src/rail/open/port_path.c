@@ -228,6 +228,21 @@ static uint8_t pkey_find(const struct choice_port *p, uint16_t key)
 	return found;
 }
 
+int choice_partition(const struct choice_port *a, const struct choice_port *b)
+{
+	int most = 0;
+
+	for (unsigned i = 0; i < a->tables.pkeys; i++) {
+		const uint16_t key = a->tables.pkey[i].key;
+		const uint8_t at = pkey_find(b, key);
+		const int full = at == CHOICE_NONE ? 0 :
+				 !!(key & CHOICE_PKEY_FULL) + !!(b->tables.pkey[at].key & CHOICE_PKEY_FULL);
+
+		most = full > most ? full : most;
+	}
+	return most;
+}
+
 /* Number of hosts, from the first on, that talk to all before them with this key. */
 static unsigned pkeys_from(struct choice *c, unsigned rail, uint16_t key)
 {
