@@ -113,6 +113,7 @@ if drawn 4 "rg_pairs"; then
 	expect "rg_pairs: neither is down" [ "$(grep -c 'DOWN\|^routing' "$out")" -eq 0 ]
 	pairs link=ib+eth/eth+ib
 	expect "rg_pairs: no line of a cell" [ "$(ours rg_pairs)" -eq 1 ]
+	expect "rg_pairs: no message is left" sh -c '! grep -q "was not matched" "$1"' sh "$out"
 fi
 # Enough queue pairs for each process, not for those of an adapter.
 RANKS_PER_HOST=2

@@ -61,7 +61,7 @@ __attribute__((constructor)) static void native_resolve(void)
 
 void native_abort(int code)
 {
-	/* An error that ranks would agree on has nobody else to tell it. */
+	/* The ranks of a step agree on an error no more. */
 	rg_errors_release(true);
 	rg_let_launcher_read();
 	native.Abort(MPI_COMM_WORLD, code);
