@@ -73,7 +73,7 @@ none link=eth,gids=ip4.v1/ip4.v2 'soft0:1 of host1 has no GID of its kind'
 # No GID that all hosts meet, but one for each pair of them.
 ranks=4
 rails 2 link=eth,gids=ip4.v1:alt4.v1/ip6.v1:gap:ip4.v1/alt4.v1:ip6.v1
-none link=eth,gids=ip4.v1:alt4.v1/ip4.v1/alt4.v1 'no GIDs by which it reaches host'
+none link=eth,gids=ip4.v1:alt4.v1/ip4.v1/alt4.v1 'soft0:1 of host0: soft0:1 of host1 has no GIDs by which it reaches host2$'
 ranks=
 
 # Cables of one network that are crossed, and what stays when nothing passes.
@@ -118,7 +118,8 @@ none pkeys=8001/8002 'no partition key in common'
 none pkeys=0001 'no partition key in common with host1, with a full member at one end'
 ranks=4
 rails 2 pkeys=0001/8001
-none pkeys=8001/0001 'no partition key in common with host2, with a full member at one end'
+none pkeys=8001/0001 'soft0:1 of host1 has no partition key in common with host2, with a full member at one end'
+none pkeys=0001:0002:8003/0002:8001:0003/8002:0003:0001 'no partition key that all hosts have, with a full member'
 rails 2 pkeys=8001:8002/0001:8002
 ranks=
 

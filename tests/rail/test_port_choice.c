@@ -232,7 +232,7 @@ static void test_pkeys(void **state)
 	is_pkey(2, 0x0001);
 	pkeys_set(1, 0x7fff, 0x0001);
 	assert_int_equal(choose(3), -ENODEV);
-	assert_non_null(strstr(choice.why, "no partition key in common with node2"));
+	assert_non_null(strstr(choice.why, "mlx5_0:1 of node1 has no partition key in common with node2"));
 	/* Both memberships: the full one. */
 	pkeys_set(1, 0x0001, 0x8001);
 	is_rails(3, 1);
@@ -240,6 +240,16 @@ static void test_pkeys(void **state)
 	pkeys_set(0, 0x7fff, 0x8002);
 	is_rails(1, 1);
 	is_pkey(0, 0x8002);
+	/* Each two have one, but not all three. */
+	pkeys_set(0, 0x8001, 0x8002);
+	pkeys_set(1, 0x8001, 0x8003);
+	pkeys_set(2, 0x8002, 0x8003);
+	assert_int_equal(choose(3), -ENODEV);
+	assert_non_null(strstr(choice.why, "mlx5_0:1 of node0: no partition key that all hosts have, with"));
+	host[1].named = host[0].named = host[2].named = 1;
+	assert_int_equal(choose(3), -ENETUNREACH);
+	assert_non_null(strstr(choice.why, "rail 0: no partition key that all hosts have"));
+	host[1].named = host[0].named = host[2].named = 0;
 	/* Processes of a host that meet over its ports are pairs, too. */
 	pkeys_set(0, 0x0001, 0x8002);
 	pkeys_set(1, 0x8001, 0x8002);

@@ -105,8 +105,9 @@ enum choice_why {
 	CHOICE_PREFIX,			/* fewer ports than another InfiniBand prefix has */
 	CHOICE_ALONE,			/* `host` has no such port left */
 	CHOICE_LOST,			/* nothing passes between ports of a rail, such as `pair` */
-	CHOICE_NO_PATH,			/* no GIDs by which it reaches `host` */
-	CHOICE_PARTITION,		/* no P_Key in common with `host` */
+	CHOICE_NO_PATH,			/* no GIDs by which `pair` reach each other */
+	CHOICE_PARTITION,		/* no P_Key in common of `pair`; a == b: of ranks of one host */
+	CHOICE_PARTITIONS,		/* each pair has one, but not all hosts the same */
 	CHOICE_MANY,			/* RAIL_MAX are in use */
 };
 
@@ -120,7 +121,7 @@ struct choice_left {
 	uint8_t why;			/* enum choice_why */
 	uint8_t other;
 	uint32_t host;
-	struct choice_pair pair;
+	struct choice_pair pair;	/* CHOICE_LOST, _NO_PATH, _PARTITION: perhaps of other hosts */
 };
 
 /* A host's indices into its list and the tables there. */
@@ -173,17 +174,16 @@ int choice_untangle(const struct choice *c, const uint32_t *set, unsigned ref, u
 		    uint8_t (*at)[CHOICE_PORTS], struct choice_pair pair[CHOICE_PORTS]);
 /*
  * A GID for each end of a rail, one for all others, or as pairwise says one for each other end; false,
- * with the host that has none.
+ * with two hosts that have none for each other.
  */
-bool choice_gids(struct choice *c, unsigned rail, unsigned *without);
+bool choice_gids(struct choice *c, unsigned rail, struct choice_pair *without);
 /* The GIDs by which two hosts meet over a rail, the same when asked the other way round; false: none. */
 bool choice_gid_pair(const struct choice *c, unsigned rail, unsigned a, unsigned b, uint8_t *gid_a,
 		     uint8_t *gid_b);
-/*
- * The first P_Key that all have, no two ends as limited members, nor one of a host that meets; false,
- * with a host without it.
- */
-bool choice_pkeys(struct choice *c, unsigned rail, unsigned *without);
+/* The first P_Key that all have, no two ends as limited members, nor one of a host that meets; false: none. */
+bool choice_pkeys(struct choice *c, unsigned rail);
+/* Why there is none: CHOICE_PARTITION, with a pair of hosts without one, or CHOICE_PARTITIONS. */
+enum choice_why choice_pkeys_why(const struct choice *c, unsigned rail, struct choice_pair *without);
 
 /* ---- port_loss.c ---- */
 
