@@ -73,7 +73,22 @@ static int rails_choose(struct topo_report *r, const struct vrb_ports *ports)
 	return count < 0 ? count : 0;
 }
 
-static int rails_from_verbs(struct topo_report *r, const char *soft)
+/* What processes here may have of memory, if an adapter has rails. */
+static void bounds_read(struct topo_report *r, const struct vrb_ports *ports, unsigned processes)
+{
+	unsigned rails = 0;
+	int first = -1;
+
+	for (int i = 0; i < ports->count; i++)
+		if (r->rail[i].port.rail >= 0 && ports->port[i].kind != VRB_SOFTHCA) {
+			first = first < 0 ? i : first;
+			rails++;
+		}
+	if (rails && r->job_ranks)
+		rail_host_bounds(&ports->port[first], rails, processes, r->job_ranks, &r->pinned, &r->lockable);
+}
+
+static int rails_from_verbs(struct topo_report *r, const char *soft, unsigned processes)
 {
 	struct vrb_ports ports;
 	int rc = vrb_ports_look(soft, &ports);
@@ -101,6 +116,8 @@ static int rails_from_verbs(struct topo_report *r, const char *soft)
 	}
 	if (!rc)
 		rc = rails_choose(r, &ports);
+	if (!rc)
+		bounds_read(r, &ports, processes);
 	if (!ports.count)
 		vrb_ports_why_none(&ports, "", r->none, sizeof(r->none));
 	vrb_ports_free(&ports);
@@ -361,8 +378,8 @@ static uint32_t rails_on(const struct topo_report *r, int rail)
 	return on;
 }
 
-/* The completion queues of a rank on all adapters, wherever its node is. */
-static uint64_t cq_bytes(const struct topo_report *r, const struct rail_plan_peer *peer, bool narrow)
+/* The completion queues of a rank on all adapters, wherever its node is; 0: they do not fit in the bound. */
+static uint64_t cq_bytes(const struct topo_report *r, const struct rail_plan_peer *peer, bool narrow, uint64_t bound)
 {
 	struct rail_plan_adapter of[32];	/* a rail is a bit */
 	unsigned adapters = 0;
@@ -373,8 +390,10 @@ static uint64_t cq_bytes(const struct topo_report *r, const struct rail_plan_pee
 			of[adapters++] = (struct rail_plan_adapter){ rails_on(r, i), r->rail[i].cq_entries };
 	for (uint64_t first = 0; first < places_of(r, peer->rails); first++) {
 		const struct rail_plan_node node = node_of(r, first);
-		const uint64_t bytes = rail_plan_queues(peer, &node, of, adapters, narrow, UINT64_MAX);
+		const uint64_t bytes = rail_plan_queues(peer, &node, of, adapters, narrow, bound);
 
+		if (!bytes)
+			return 0;
 		most = bytes > most ? bytes : most;
 	}
 	return most;
@@ -389,14 +408,21 @@ struct topo_need topo_need(const struct topo_report *r)
 	for (int kind = 0; kind < TOPO_EAGER_KINDS; kind++) {
 		peer.polled = kind == TOPO_BY_RING;
 		n.peer[kind] = rail_plan_most(&peer);
-		n.cq_bytes[kind] = cq_bytes(r, &peer, false);
+		n.cq_bytes[kind] = cq_bytes(r, &peer, false, UINT64_MAX);
 		narrow.polled = peer.polled;
 		n.narrow[kind] = rail_plan_narrow(&narrow);
-		n.narrow_cq_bytes[kind] = cq_bytes(r, &narrow, true);
+		n.narrow_cq_bytes[kind] = cq_bytes(r, &narrow, true, UINT64_MAX);
 	}
 	n.peers = rail_plan_reached(&node);
 	n.connections = n.peers * r->rank_count;
 	return n;
+}
+
+uint64_t topo_queues(const struct topo_report *r, bool narrow)
+{
+	const struct rail_plan_peer peer = narrow ? narrow_of(r) : peer_of(r, r->job_ranks);
+
+	return cq_bytes(r, &peer, narrow, r->lockable ? r->lockable : UINT64_MAX);
 }
 
 /* The count that all connections take of a rail's adapter, at the node with most; 0: an earlier rail is on it. */
@@ -439,13 +465,13 @@ int topo_report_make(struct topo_report *r, const struct topo_request *q)
 	     topo_open(q->gpus ? TOPO_ALL : TOPO_RAILS, &r->topo);
 	if (rc)
 		return rc;
-	rc = q->xml ? rails_from_file(r) : rails_from_verbs(r, q->soft);
+	ranks = ranks_of(r, q);
+	r->job_ranks = q->job;
+	rc = q->xml ? rails_from_file(r) : rails_from_verbs(r, q->soft, ranks);
 	if (rc)
 		goto out;
 	rails_number(r);
 	errors_read(r, q);
-	ranks = ranks_of(r, q);
-	r->job_ranks = q->job;
 	if (ranks)
 		rc = ranks_place(r, ranks);
 	if (!rc)

@@ -75,6 +75,7 @@ struct topo_report {
 	unsigned rank_count;
 	struct topo_rank *rank;
 	unsigned job_ranks;		/* of the job whose needs are shown; 0: none are */
+	uint64_t pinned, lockable;	/* rail_host_bounds, of this machine's adapters */
 	int warning_count;
 	struct topo_warning *warning;
 };
@@ -87,5 +88,7 @@ struct topo_need topo_need(const struct topo_report *r);
 uint64_t topo_pairs(const struct topo_report *r, int rail, bool narrow);
 /* The same of objects that its control group counts; 0 also where that has no limit. */
 uint64_t topo_objects(const struct topo_report *r, int rail, bool narrow);
+/* Bytes of the completion queues of a rank, with SENDs; 0: they do not fit in r->lockable. */
+uint64_t topo_queues(const struct topo_report *r, bool narrow);
 
 #endif

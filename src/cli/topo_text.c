@@ -236,6 +236,11 @@ static void need_set(struct grid *g, int row, const char *of, const struct rail_
 		grid_set(g, row, 7, "%.1f GiB", (double)(count * peer->pinned_bytes) / (1 << 30));
 }
 
+static const char *verdict(bool all, bool narrow)
+{
+	return all ? "all rails" : narrow ? "narrow" : "narrow, and connections beyond fail";
+}
+
 /* The verdict on an adapter: so many of a thing are taken, of those it has. */
 static void verdict_print(const struct topo_report *r, int rail, const char *things, uint32_t has, uint64_t all,
 			  uint64_t narrow, FILE *out)
@@ -243,8 +248,25 @@ static void verdict_print(const struct topo_report *r, int rail, const char *thi
 	if (all)
 		fprintf(out, "%.*s has %" PRIu32 " %s; all take %" PRIu64 ", narrow %" PRIu64 ": %s\n",
 			(int)strcspn(r->rail[rail].name, ":"), r->rail[rail].name, has, things, all, narrow,
-			all <= has ? "all rails" : narrow <= has ? "narrow" :
-			"narrow, and connections beyond fail");
+			verdict(all <= has, narrow <= has));
+}
+
+/* The verdict on the memory of a process; SENDs take most. */
+static void memory_print(const struct topo_report *r, const struct topo_need *need, FILE *out)
+{
+	const uint64_t queues = need->cq_bytes[TOPO_BY_SEND], fit = topo_queues(r, true);
+	const uint64_t few = fit ? fit : need->narrow_cq_bytes[TOPO_BY_SEND];
+	const uint64_t all = queues + need->peers * need->peer[TOPO_BY_SEND].pinned_bytes;
+	const uint64_t narrow = few + need->peers * need->narrow[TOPO_BY_SEND].pinned_bytes;
+
+	if (r->lockable)
+		fprintf(out, "a process may lock %" PRIu64 " KiB for completion queues (ulimit -l); all take %" PRIu64
+			", narrow %" PRIu64 ": %s\n", r->lockable >> 10, queues >> 10, few >> 10,
+			verdict(topo_queues(r, false), fit));
+	if (r->pinned)
+		fprintf(out, "a process may pin %" PRIu64 " MiB (ulimit -l, or its part of an eighth of the memory); "
+			"all pin %" PRIu64 ", narrow %" PRIu64 ": %s\n", r->pinned >> 20, all >> 20, narrow >> 20,
+			verdict(all <= r->pinned, true));
 }
 
 static void verdicts_print(const struct topo_report *r, int rail, FILE *out)
@@ -291,6 +313,7 @@ static int needs_print(const struct topo_report *r, FILE *out)
 		"pin more than an\neighth of a node's memory or, with completion queues, than a process may lock (ulimit -l)\n");
 	for (int i = 0; i < r->rail_count; i++)
 		verdicts_print(r, i, out);
+	memory_print(r, &need, out);
 	return 0;
 }
 

@@ -46,6 +46,12 @@ uint64_t rail_reads_of_late(const struct rail_ctx *ctx);
  */
 enum { RAIL_WHY_BYTES = 200 };
 int rail_ports_all(const struct vrb_ports *ports, int index[RAIL_MAX], char (*why)[RAIL_WHY_BYTES]);
+/*
+ * The bytes that each of so many processes of this host may pin for its peers, and, tried on the port's device, lock
+ * for completion queues in a job of so many ranks; 0: no limit.
+ */
+void rail_host_bounds(const struct vrb_port *port, unsigned rails, unsigned processes, unsigned ranks,
+		      uint64_t *pinned, uint64_t *queues);
 /* The port itself (verbs/vrb.h), for users of verbs in addition to this library. */
 const struct vrb_port *rail_port(const struct rail_ctx *ctx, int rail);
 /* All ports that were found, those that are no rails, too. */

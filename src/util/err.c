@@ -171,6 +171,15 @@ bool rg_errors_release(bool print)
 	return any;
 }
 
+bool rg_errors_take(char *text, size_t size)
+{
+	const size_t name = strlen(program) + strlen(": ");
+
+	if (held_bytes > name)
+		snprintf(text, size, "%.*s", (int)(held_bytes - name - 1), held + name);
+	return rg_errors_release(false);
+}
+
 void rg_errors_begin_with(const char *fmt, ...)
 {
 	va_list args;

@@ -3,6 +3,7 @@
 #define RG_UTIL_ERR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Exit codes of all programs of Railgauge; 3 and above are usage errors or faults. */
 enum {
@@ -63,5 +64,7 @@ void rg_errors_hold(void);
 /* Adds " (host NAME)" to the error that is kept, unless it names this host already. */
 void rg_errors_place(const char *host);
 bool rg_errors_release(bool print);	/* true: there was an error */
+/* As rg_errors_release, but the error becomes text, without the program's name. */
+bool rg_errors_take(char *text, size_t size);
 
 #endif

@@ -1,6 +1,7 @@
 /* batch.c - before and after a batch of runs: receives posted ahead, lost messages, the ledger. */
 #include "vbench/batch.h"
 #include "vbench/ends.h"
+#include "vbench/held.h"
 #include "vbench/messages.h"
 #include "vbench/options.h"
 #include "vbench/register.h"
@@ -326,6 +327,26 @@ static void describe(char *text, size_t size)
 		rg_text_add(text, size, "; processors that compute do the adapter's work, too");
 }
 
+/* ---- Steps that ranks agree on ------------------------------------------------------------ */
+
+static int open_held(const struct bench *b, int rails)
+{
+	vb_hold();
+	return vb_held(vb_open(b, rails));
+}
+
+static int memory_held(const struct bench *b, size_t sbuf_bytes, size_t rbuf_bytes)
+{
+	vb_hold();
+	return vb_held(vb_memory(b, sbuf_bytes, rbuf_bytes));
+}
+
+static int connect_held(const struct bench *b)
+{
+	vb_hold();
+	return vb_held(vb_connect(b));
+}
+
 const struct bench_carrier vbench_carrier = {
 	.options = (const char *const []){ "rails", "soft", "nodes", "gid-index", "mtu", "sl",
 					   "tclass", "pkey", NULL },
@@ -338,11 +359,11 @@ const struct bench_carrier vbench_carrier = {
 	},
 	.check = vb_check,
 	.check_way = vb_check_way,
-	.open = vb_open,
+	.open = open_held,
 	.agree = vb_agree,
 	.sizes = vb_sizes,
-	.memory = vb_memory,
-	.connect = vb_connect,
+	.memory = memory_held,
+	.connect = connect_held,
 	.begin = vb_begin,
 	.end = vb_end,
 	.close = vb_close,

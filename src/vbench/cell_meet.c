@@ -71,8 +71,8 @@ static bool hear(struct cell *c, enum step step, void *what, size_t bytes, uint6
 	return false;
 }
 
-/* Exchange addresses and connect.  Both ends say whether they can. */
-static void meet(struct cell *c)
+/* Exchange addresses and connect.  Both ends say whether they can.  false: the peer says nothing. */
+static bool meet(struct cell *c)
 {
 	struct hello mine, theirs;
 
@@ -84,12 +84,13 @@ static void meet(struct cell *c)
 		vrb_qp_address(c->adapter, &c->qp, c->port, &mine.address);
 	tell(c, HELLO, &mine, sizeof(mine));
 	if (!hear(c, HELLO, &theirs, sizeof(theirs), MEET_NS))
-		return;
+		return false;
 	c->their_rkey = theirs.rkey;
 	c->their_rbuf = theirs.rbuf;
 	if (!mine.ok || !theirs.ok ||
 	    vrb_qp_connect(c->adapter, &c->qp, c->port, &theirs.address))
 		c->failed = true;
+	return true;
 }
 
 /* ---- Bytes that are checked -------------------------------------------------------------- */
@@ -123,8 +124,8 @@ static void sender(struct cell *c)
 
 	if (c->of->validate)
 		bytes_fill(c);
-	meet(c);
-	if (!c->failed && hear(c, READY, &ready, sizeof(ready), MEET_NS) && ready)
+	/* A message that is not received stays with the MPI library, some of which tell it at their end. */
+	if (meet(c) && hear(c, READY, &ready, sizeof(ready), MEET_NS) && ready && !c->failed)
 		cell_send(c);
 	whole = c->out->whole;
 	tell(c, DONE, &whole, sizeof(whole));

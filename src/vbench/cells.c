@@ -9,6 +9,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "vbench/die.h"
+#include "vbench/held.h"
 
 enum {
 	MARK = 78,			/* wr_id of the last request of a queue */
@@ -94,7 +95,8 @@ static int cells_open(uint64_t bytes)
 	if (sbuf && rbuf) {
 		memset(sbuf, 0, bytes);
 		memset(rbuf, 0, bytes);
-		return ends_open();
+		vb_hold();
+		return vb_held(ends_open());
 	}
 	rg_error("no memory for the cells' messages (use smaller --sizes)");
 	return -ENOMEM;
@@ -198,6 +200,7 @@ static int cell_prepare(struct cell *c)
 	const int rc = e ? cell_open(c, e) : -EIO;
 
 	if (is_lack(rc)) {
+		vb_held(rc);
 		rg_errors_release(true);
 		vb_die(c->port->name, "a cell has no queue pair here");
 	}
@@ -212,9 +215,11 @@ static void cells_measure(const struct bench_cell *of, struct bench_cell_result 
 	*out = (struct bench_cell_result){ .valid = -1 };
 	/* A failure here is the cell's result, and no error of the program. */
 	rg_errors_hold();
+	vb_hold();
 	c.failed = cell_prepare(&c) != 0;
 	cell_meet(&c);
 	cell_close(&c);
+	vb_held(0);
 	rg_errors_release(false);
 }
 

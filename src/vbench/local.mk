@@ -12,7 +12,7 @@ bin_PROGRAMS += \
 	pt2pt/rg_verbs_reuse
 
 noinst_LTLIBRARIES += librg-vbench.la
-librg_vbench_la_SOURCES = src/vbench/batch.c src/vbench/cell_data.c src/vbench/cell_meet.c src/vbench/cells.c src/vbench/cells.h src/vbench/compute.c src/vbench/die.c src/vbench/ends.c \
+librg_vbench_la_SOURCES = src/vbench/batch.c src/vbench/cell_data.c src/vbench/cell_meet.c src/vbench/cells.c src/vbench/cells.h src/vbench/compute.c src/vbench/die.c src/vbench/ends.c src/vbench/held.c \
 	src/vbench/host.c src/vbench/lanes.c src/vbench/messages.c src/vbench/options.c src/vbench/register.c src/vbench/vbench.h \
-	src/vbench/batch.h src/vbench/compute.h src/vbench/die.h src/vbench/ends.h src/vbench/lanes.h \
+	src/vbench/batch.h src/vbench/compute.h src/vbench/die.h src/vbench/ends.h src/vbench/held.h src/vbench/lanes.h \
 	src/vbench/messages.h src/vbench/options.h src/vbench/register.h

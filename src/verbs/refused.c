@@ -1,9 +1,10 @@
-/* refused.c - why a device refuses an object: its limits, with the numbers. */
+/* refused.c - why a device refuses an object: its limits, with the numbers; errors that are held. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
+#include "util/err.h"
 #include "verbs/vrb.h"
 
 /* "ulimit -l: 64KiB" */
@@ -95,4 +96,14 @@ const char *vrb_cq_refused(const struct vrb_adapter *adapter, uint32_t entries, 
 	else
 		snprintf(buf, size, "%s%s", strerror(-rc), group_limit(adapter, group, sizeof(group)));
 	return buf;
+}
+
+void vrb_errors_hold(void)
+{
+	rg_errors_hold();
+}
+
+bool vrb_errors_take(char *text, size_t size)
+{
+	return rg_errors_take(text, size);
 }

@@ -469,5 +469,12 @@ int vrb_ud_send(struct vrb_ud *ud, struct ibv_ah *ah, uint32_t qpn, uint64_t wr_
 		const void *at, uint32_t bytes, uint32_t lkey);
 int vrb_ud_receive(struct vrb_ud *ud, uint64_t wr_id, void *at, uint32_t bytes, uint32_t lkey);
 
+/*
+ * rg_errors_hold and rg_errors_take (util/err.h) of these functions, for programs linked with a library that has them:
+ * the program's own functions of that name hold the program's errors alone.
+ */
+void vrb_errors_hold(void);
+bool vrb_errors_take(char *text, size_t size);
+
 #pragma GCC visibility pop
 #endif

@@ -73,6 +73,9 @@ expect "rg_verbs_bw: a limit of one host" refuses 'soft0:1 grants a queue pair 1
 expect "... one line" [ "$(ours rg_verbs_bw)" -eq 1 ]
 on cqmem=4KiB 2 ./pt2pt/rg_verbs_bw --sizes 4K --time-cap 20ms
 expect "rg_verbs_bw: locked memory" refuses 'entries of 64 bytes are [0-9]* KiB of locked memory'
+on maxcqe=161 2 ./pt2pt/rg_verbs_bw --sizes 4K --window 120 --time-cap 20ms
+expect "rg_verbs_bw: entries" refuses '^rg_verbs_bw: soft0: cannot make a .*: 248 entries needed, the device has 161$'
+expect "... one line of all ranks" [ "$(ours rg_verbs_bw)" -eq 1 ]
 # A process that cannot learn of its devices says so, and takes no other way: a wrong spec, no descriptor left.
 if drawn 4 "unknown devices"; then
 	run rate=1GB/s+2GB/s,ports=1
@@ -108,6 +111,9 @@ if drawn 4 "rg_pairs"; then
 	pairs link=ib,rate=8GB/s+1GB/s,pkeys=8000:8001
 	expect "rg_pairs: both ports" grep -q ' single:1 .*soft0:2' "$out"
 	expect "rg_pairs: neither is down" [ "$(grep -c 'DOWN\|^routing' "$out")" -eq 0 ]
+	pairs link=ib+eth/eth+ib
+	expect "rg_pairs: no line of a cell" [ "$(ours rg_pairs)" -eq 1 ]
+	expect "rg_pairs: no message is left" sh -c '! grep -q "was not matched" "$1"' sh "$out"
 fi
 # Enough queue pairs for each process, not for those of an adapter.
 RANKS_PER_HOST=2

@@ -54,6 +54,7 @@ rails 2 link=ib,prefix=1+2
 rails 2 link=ib,ports=3,prefix=1+2+1 'soft0:2 of host0 .* another InfiniBand prefix has more ports'
 rails 1 link=ib,prefix=1/1+2 'soft0:2 of host0 and another port are left out: soft0:2 of host1 is on another subnet'
 rails 1 link=ib,prefix=1+2/2+3 'soft0:1 of host0 and another port are left out'
+rails 1 link=ib,rate=50GB/s+25GB/s,prefix=1+2/3+2 'soft0:1 of host0 and another port are left out: soft0:1 of host1 is on another subnet'
 none link=ib,prefix=1/2 "on another subnet, to whose prefix only a router's LID leads"
 
 # GIDs: a common network before others, an address handle from each; routers in between.
@@ -72,7 +73,7 @@ none link=eth,gids=ip4.v1/ip4.v2 'soft0:1 of host1 has no GID of its kind'
 # No GID that all hosts meet, but one for each pair of them.
 ranks=4
 rails 2 link=eth,gids=ip4.v1:alt4.v1/ip6.v1:gap:ip4.v1/alt4.v1:ip6.v1
-none link=eth,gids=ip4.v1:alt4.v1/ip4.v1/alt4.v1 'no GIDs by which it reaches host'
+none link=eth,gids=ip4.v1:alt4.v1/ip4.v1/alt4.v1 'soft0:1 of host0: soft0:1 of host1 has no GIDs by which it reaches host2$'
 ranks=
 
 # Cables of one network that are crossed, and what stays when nothing passes.
@@ -110,11 +111,15 @@ ranks=
 rails 2 pkeys=7fff:8001/ffff:8002:8001
 rails 2 pkeys=8002:8001/8003:8001
 rails 1 pkeys=8001/8001+8002 'soft0:2 of host0 .* no partition key in common with host1'
+rails 2 link=ib,pkeys=8001+8002/8002+8001
+rails 1 link=ib,rate=50GB/s+25GB/s,pkeys=7fff+ffff 'soft0:1 of host0 .* no partition key in common'
+rails 8 link=ib,hcas=2,ports=5,pkeys=7fff+ffff 'soft0:1 of host0 .* no partition key in common'
 none pkeys=8001/8002 'no partition key in common'
 none pkeys=0001 'no partition key in common with host1, with a full member at one end'
 ranks=4
 rails 2 pkeys=0001/8001
-none pkeys=8001/0001 'no partition key in common with host2, with a full member at one end'
+none pkeys=8001/0001 'soft0:1 of host1 has no partition key in common with host2, with a full member at one end'
+none pkeys=0001:0002:8003/0002:8001:0003/8002:0003:0001 'no partition key that all hosts have, with a full member'
 rails 2 pkeys=8001:8002/0001:8002
 ranks=
 

@@ -27,6 +27,13 @@ as_job like=mlx5-ib,hcas=4,ports=3,rate=25GB/s+50GB/s+50GB/s \
 as_job like=mlx5-ib,hcas=1,ports=2,rate=8GB/s+1GB/s soft0:1 'soft0:2 is left out: 1GB/s, below a quarter of soft0:1'
 as_job hcas=1,ports=3,link=ib+eth+eth 'soft0:2 soft0:3' 'soft0:1 is left out: the rails are of RoCE'
 as_job hcas=1,ports=3,link=ib,prefix=1+2+1 'soft0:1 soft0:3' 'soft0:2 is left out: another InfiniBand prefix has more ports'
+as_job hcas=2,ports=2,link=ib,pkeys=7fff+ffff 'soft0:2 soft1:2' 'soft0:1 is left out: no partition key in common with hosts like'
+# Of the memory of a process, too, it says what a job does.
+on cqmem=128KiB 1 ./src/cli/railgauge topo --ranks 2 --job 6
+row cqmem=128KiB topo
+expect "topo, locked memory" grep -q '^a process may lock 128 KiB for completion queues (ulimit -l); all take 528, narrow 112: narrow$' "$out"
+on cqmem=1MiB 1 ./src/cli/railgauge topo --ranks 2 --job 6
+expect "topo, enough memory" grep -q 'all take 528, narrow 144: all rails$' "$out"
 # The functions of one card are one adapter.
 as_job hcas=5,ports=2,link=ib 'soft0:1 soft0:2 soft1:1 soft1:2 soft2:1 soft2:2 soft3:1 soft4:1' \
 	'soft3:2 is left out: 8 rails are in use'

@@ -232,7 +232,7 @@ static void test_pkeys(void **state)
 	is_pkey(2, 0x0001);
 	pkeys_set(1, 0x7fff, 0x0001);
 	assert_int_equal(choose(3), -ENODEV);
-	assert_non_null(strstr(choice.why, "no partition key in common with node2"));
+	assert_non_null(strstr(choice.why, "mlx5_0:1 of node1 has no partition key in common with node2"));
 	/* Both memberships: the full one. */
 	pkeys_set(1, 0x0001, 0x8001);
 	is_rails(3, 1);
@@ -240,6 +240,16 @@ static void test_pkeys(void **state)
 	pkeys_set(0, 0x7fff, 0x8002);
 	is_rails(1, 1);
 	is_pkey(0, 0x8002);
+	/* Each two have one, but not all three. */
+	pkeys_set(0, 0x8001, 0x8002);
+	pkeys_set(1, 0x8001, 0x8003);
+	pkeys_set(2, 0x8002, 0x8003);
+	assert_int_equal(choose(3), -ENODEV);
+	assert_non_null(strstr(choice.why, "mlx5_0:1 of node0: no partition key that all hosts have, with"));
+	host[1].named = host[0].named = host[2].named = 1;
+	assert_int_equal(choose(3), -ENETUNREACH);
+	assert_non_null(strstr(choice.why, "rail 0: no partition key that all hosts have"));
+	host[1].named = host[0].named = host[2].named = 0;
 	/* Processes of a host that meet over its ports are pairs, too. */
 	pkeys_set(0, 0x0001, 0x8002);
 	pkeys_set(1, 0x8001, 0x8002);
@@ -255,6 +265,63 @@ static void test_pkeys(void **state)
 	host[0].meets = 0;
 	host[1].meets = 1;
 	is_rails(2, 1);
+}
+
+/* Partitions of two ports, crossed at one host, as by cables; and ports of a set that share none. */
+static void test_partition_pairs(void **state)
+{
+	(void)state;
+	begin();
+	for (unsigned h = 0; h < 3; h++)
+		for (unsigned p = 0; p < 2; p++)
+			ib_add(h, 50 * GB, 1)->tables.pkey[0].key = h == 2 ? 0x8002 - p : 0x8001 + p;
+	is_rails(3, 2);
+	is_end(0, 2, 1);
+	is_end(1, 2, 0);
+	assert_string_equal(lines, "");
+	/* Of ten ports, two that share none take the place of none. */
+	begin();
+	for (unsigned h = 0; h < 2; h++)
+		for (unsigned p = 0; p < 10; p++)
+			ib_add(h, 50 * GB, 1)->tables.pkey[0].key = p < 2 ? 0x7fff : 0xffff;
+	is_rails(2, 8);
+	is_end(0, 1, 2);
+	says("mlx5_0:1 of node0 and 3 more ports are left out: no partition key in common");
+	assert_null(strstr(lines, "8 rails are in use"));
+}
+
+/* Where ports of the best rate, or prefix, or address are no rail, those of the next one are. */
+static void test_next_set(void **state)
+{
+	(void)state;
+	begin();
+	for (unsigned h = 0; h < 2; h++)
+		for (unsigned p = 0; p < 2; p++)
+			ib_add(h, p ? 25 * GB : 50 * GB, 1)->tables.pkey[0].key = p ? 0xffff : 0x7fff;
+	is_rails(2, 1);
+	is_end(0, 1, 1);
+	says("mlx5_0:1 of node0 and another port are left out: no partition key in common");
+	begin();
+	for (unsigned h = 0; h < 2; h++)
+		for (unsigned p = 0; p < 2; p++)
+			ib_add(h, p ? 5 * GB : 50 * GB, (unsigned char)(p ? 7 : h + 1));
+	is_rails(2, 1);
+	is_end(0, 1, 1);
+	says("mlx5_0:1 of node0 and another port are left out: mlx5_0:1 of node1 is on another subnet");
+	begin();
+	for (unsigned h = 0; h < 2; h++) {
+		gid_add(eth_add(h, 50 * GB, "fe80::1", 64), h ? "::ffff:10.0.0.1" : "fd00::1", IBV_GID_TYPE_ROCE_V1, 64);
+		host[h].port[0].tables.gid[0] = host[h].port[0].tables.gid[1];
+		host[h].port[0].tables.gids = 1;
+		eth_add(h, 50 * GB, "fe80::2", 64);
+	}
+	is_rails(2, 1);
+	is_end(0, 1, 1);
+	assert_int_equal(choice.rails, 1);
+	/* None at all: the reason is that of the best one. */
+	host[1].port[1].tables.gid[0].type = IBV_GID_TYPE_ROCE_V1;
+	assert_int_equal(choose(2), -ENODEV);
+	assert_non_null(strstr(choice.why, "mlx5_0:1 of node0: mlx5_0:1 of node1 has no GID of its kind"));
 }
 
 static void test_named(void **state)
@@ -465,6 +532,7 @@ int main(void)
 		cmocka_unit_test(test_unlike_hosts), cmocka_unit_test(test_prefixes),
 		cmocka_unit_test(test_networks), cmocka_unit_test(test_gids),
 		cmocka_unit_test(test_pairwise), cmocka_unit_test(test_pkeys),
+		cmocka_unit_test(test_partition_pairs), cmocka_unit_test(test_next_set),
 		cmocka_unit_test(test_named), cmocka_unit_test(test_gid_lists),
 		cmocka_unit_test(test_failed),
 		cmocka_unit_test(test_narrow),

@@ -50,6 +50,23 @@ static void test_held_quietly(void **state)
 	rg_set_quiet(false);
 }
 
+/* An error of one copy of err.c goes to another one. */
+static void test_taken(void **state)
+{
+	char text[64] = "";
+
+	rg_set_program("rg_x");
+	capture_begin(2);
+	rg_errors_hold();
+	rg_error("size %d", 7);
+	rg_error("another");
+	assert_true(rg_errors_take(text, sizeof(text)));
+	assert_string_equal(text, "size 7");
+	assert_false(rg_errors_take(text, sizeof(text)));
+	assert_string_equal(text, "size 7");
+	assert_string_equal(capture_end(), "");
+}
+
 /* The first error of a step is kept; a host is named once. */
 static void test_held(void **state)
 {
@@ -115,7 +132,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_line),
 		cmocka_unit_test(test_held),
-		cmocka_unit_test(test_held_quietly),
+		cmocka_unit_test(test_held_quietly), cmocka_unit_test(test_taken),
 		cmocka_unit_test(test_begin),
 		cmocka_unit_test(test_rank),
 	};

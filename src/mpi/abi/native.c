@@ -61,6 +61,8 @@ __attribute__((constructor)) static void native_resolve(void)
 
 void native_abort(int code)
 {
+	/* The ranks of a step agree on an error no more. */
+	rg_errors_release(true);
 	rg_let_launcher_read();
 	native.Abort(MPI_COMM_WORLD, code);
 	_exit(code);

@@ -14,6 +14,7 @@
 #include "rail/open/common.h"
 #include "rail/open/options.h"
 #include "rail/plan.h"
+#include "rail/programs.h"
 #include "verbs/vrb.h"
 
 enum {
@@ -74,6 +75,16 @@ uint64_t rail_bound_queues(const struct rail_settings *set, const struct vrb_por
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return 0;
 	return vrb_cq_lockable(port->device, 2 * most < QUEUES_TRIED ? 2 * most : QUEUES_TRIED);
+}
+
+void rail_host_bounds(const struct vrb_port *port, unsigned rails, unsigned processes, unsigned ranks,
+		      uint64_t *pinned, uint64_t *queues)
+{
+	struct rail_settings set;
+
+	rail_settings_init(&set);
+	*pinned = rail_bound_pinned(processes);
+	*queues = rail_bound_queues(&set, port, rails, ranks);
 }
 
 bool rail_hosts_lag(const struct rail_hosts *h)
@@ -219,7 +230,7 @@ static bool queues_are_short(const struct crowd *c, char *why, size_t size)
 			 (unsigned long long)(has >> 10), others, others == 1 ? "" : "s",
 			 c->itself ? " and itself" : "",
 			 (unsigned long long)(queues_bytes(c, false, UINT64_MAX) >> 10),
-			 (unsigned long long)(queues_bytes(c, true, UINT64_MAX) >> 10));
+			 (unsigned long long)(queues_bytes(c, true, has) >> 10));
 	return true;
 }
 

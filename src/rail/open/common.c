@@ -164,12 +164,23 @@ static int soft_ports_all(const struct vrb_ports *ports, int index[RAIL_MAX])
 	return count;
 }
 
-/* of[p]: the place of port p of the list among the caller's ports. */
+/*
+ * of[p]: the place of port p of the list among the caller's ports.  A job has hosts like this one, which
+ * limited members of a partition do not reach.
+ */
 static int adapter_ports_all(const struct choice_host *host, const int *of, int index[RAIL_MAX],
 			     char (*why)[RAIL_WHY_BYTES])
 {
+	struct choice_host *like = malloc(sizeof(*like));
+	const struct choice_host *both[] = { host, like };
 	struct choice choice = { .hosts = 0 };
-	int rc = choice_make(&choice, &host, 1, NULL);
+	int rc;
+
+	if (!like)
+		return -ENOMEM;
+	*like = *host;
+	snprintf(like->name, sizeof(like->name), "hosts like %.50s", host->name);
+	rc = choice_make(&choice, both, 2, NULL);
 
 	for (unsigned r = 0; r < choice.rails && !rc; r++)
 		index[r] = of[choice.end[0][r].port];
@@ -178,6 +189,7 @@ static int adapter_ports_all(const struct choice_host *host, const int *of, int 
 			choice_left_text(&choice, 0, p, why[of[p]], RAIL_WHY_BYTES);
 	rc = rc == -ENOMEM ? rc : rc ? 0 : (int)choice.rails;
 	choice_free(&choice);
+	free(like);
 	return rc;
 }
 

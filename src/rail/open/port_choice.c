@@ -49,21 +49,23 @@ static uint32_t most_that_fit(const struct trial *t, unsigned h, uint32_t set)
 }
 
 /* The ports of a rail, which must have GIDs and a P_Key in common. */
-static void rail_add(struct trial *t, unsigned ref, unsigned p, uint8_t (*at)[CHOICE_PORTS])
+static void rail_add(struct trial *t, unsigned p, uint8_t (*at)[CHOICE_PORTS])
 {
 	struct choice *c = t->c;
 	const unsigned rail = c->rails;
 	enum choice_why why = CHOICE_USED;
-	unsigned without = 0;
+	struct choice_pair without = { 0 };
 
 	for (unsigned h = 0; h < c->hosts; h++)
 		c->end[h][rail].port = at[h][p];
 	if (!choice_gids(c, rail, &without))
 		why = CHOICE_NO_PATH;
-	else if (!choice_pkeys(c, rail, &without))
-		why = CHOICE_PARTITION;
-	for (unsigned h = 0; h < c->hosts; h++)
-		choice_leave(c, h, at[h][p], why, without != h ? without : ref);
+	else if (!choice_pkeys(c, rail))
+		why = choice_pkeys_why(c, rail, &without);
+	for (unsigned h = 0; h < c->hosts; h++) {
+		choice_leave(c, h, at[h][p], why, h);
+		c->left[h][at[h][p]].pair = without;
+	}
 	c->rails += why == CHOICE_USED;
 }
 
@@ -127,17 +129,33 @@ static void leave_tangled(struct trial *t, unsigned ref, uint32_t out, uint8_t (
 				choice_leave(t->c, h, at[h][p], CHOICE_ALONE, h == ref ? !ref : ref);
 }
 
-static void rails_add(struct trial *t, unsigned ref, uint32_t met, uint8_t (*at)[CHOICE_PORTS])
+/* Where not all fit, those that have no GIDs or no P_Key in common take the place of none. */
+static uint32_t that_join(struct trial *t, unsigned ref, uint32_t met, uint8_t (*at)[CHOICE_PORTS])
+{
+	const uint32_t all = met;
+
+	for (unsigned p = 0; p < t->c->host[ref]->count && ports_in(all) > RAIL_MAX; p++) {
+		if (!(all >> p & 1))
+			continue;
+		rail_add(t, p, at);
+		if (!t->c->rails)
+			met &= ~(UINT32_C(1) << p);
+		t->c->rails = 0;
+	}
+	return met;
+}
+
+static void rails_add(struct trial *t, unsigned ref, uint32_t all, uint8_t (*at)[CHOICE_PORTS])
 {
 	struct choice *c = t->c;
-	const uint32_t taken = most_that_fit(t, ref, met);
+	const uint32_t met = that_join(t, ref, all, at), taken = most_that_fit(t, ref, met);
 
 	for (unsigned p = 0; p < c->host[ref]->count; p++)
 		for (unsigned h = 0; met & ~taken & UINT32_C(1) << p && h < c->hosts; h++)
 			choice_leave(c, h, at[h][p], CHOICE_MANY, h);
 	for (unsigned p = 0; p < c->host[ref]->count; p++)
 		if (taken >> p & 1)
-			rail_add(t, ref, p, at);
+			rail_add(t, p, at);
 }
 
 static int rails_make(struct trial *t)
@@ -174,12 +192,12 @@ static int trial_set(struct trial *t)
 	return rails_make(t);
 }
 
-/* The ports of the set that was tried are out of the next one, but not without a loss. */
+/* The ports of the set that was tried are out of the next one. */
 static bool trial_bar(struct trial *t)
 {
 	bool any = false;
 
-	for (unsigned h = 0; h < t->c->hosts && t->c->lost && t->c->lost->count; h++) {
+	for (unsigned h = 0; h < t->c->hosts; h++) {
 		any |= t->set[h] != 0;
 		t->barred[h] |= t->set[h];
 	}
@@ -311,19 +329,25 @@ static void set_all(struct trial *t, unsigned ref)
 	}
 }
 
-static int named_fails(struct choice *c, unsigned ref, unsigned p, unsigned h, enum choice_why why)
+/* The ends of a rail that do not meet; a CHOICE_PARTITIONS has none. */
+static int named_fails(struct choice *c, unsigned rail, const struct choice_pair *pair, enum choice_why why)
 {
-	const struct choice_port *port = &c->host[ref]->port[p];
+	const struct choice_host *a = c->host[pair->a], *b = c->host[pair->b];
+	const struct choice_port *port = &a->port[pair->port_a];
 	const bool infiniband = port->link_layer != IBV_LINK_LAYER_ETHERNET;
 
-	snprintf(c->why, sizeof(c->why), why == CHOICE_PARTITION ?
-		 "rail %u (%s of %s) and host %s have no partition key in common with a full member at one end "
-		 "of each pair (accepted: --pkey KEY of a partition of both)" :
-		 infiniband ?
-		 "rail %u (%s of %s) is on another subnet than host %s, whose prefix only a router's LID leads "
-		 "to: order the ports by --rails so that rail i meets rail i" :
-		 "rail %u (%s of %s) is on another subnet than host %s: order the ports by --rails so that rail "
-		 "i meets rail i", p, port->name, c->host[ref]->name, c->host[h]->name);
+	if (why == CHOICE_PARTITIONS)
+		snprintf(c->why, sizeof(c->why), "rail %u: no partition key that all hosts have, with a full member at "
+			 "one end of each pair (accepted: --pkey KEY of a partition of all)", rail);
+	else
+		snprintf(c->why, sizeof(c->why), why == CHOICE_PARTITION ?
+			 "rail %u (%s of %s) and host %s have no partition key in common with a full member at one end "
+			 "of each pair (accepted: --pkey KEY of a partition of both)" :
+			 infiniband ?
+			 "rail %u (%s of %s) is on another subnet than host %s, whose prefix only a router's LID leads "
+			 "to: order the ports by --rails so that rail i meets rail i" :
+			 "rail %u (%s of %s) is on another subnet than host %s: order the ports by --rails so that rail "
+			 "i meets rail i", rail, port->name, a->name, b->name);
 	return -ENETUNREACH;
 }
 
@@ -352,11 +376,11 @@ static int named_rails(struct trial *t, unsigned ref, uint8_t (*at)[CHOICE_PORTS
 	for (unsigned p = 0; p < c->host[ref]->count; p++) {
 		for (unsigned h = 0; h < c->hosts; h++)
 			if (at[h][p] == CHOICE_NONE || in_disorder(c, ref, p, h))
-				return named_fails(c, ref, p, h, CHOICE_NO_PATH);
-		rail_add(t, ref, p, at);
+				return named_fails(c, p, &(struct choice_pair){ ref, h, (uint8_t)p, at[h][p] },
+						   CHOICE_NO_PATH);
+		rail_add(t, p, at);
 		if (c->rails <= p)
-			return named_fails(c, ref, p, c->left[ref][p].host,
-					   (enum choice_why)c->left[ref][p].why);
+			return named_fails(c, p, &c->left[ref][p].pair, (enum choice_why)c->left[ref][p].why);
 	}
 	return 0;
 }

@@ -10,9 +10,9 @@
  *	one rate	the largest set of ports of one rate that all hosts have
  *	one prefix	InfiniBand: the prefixes with most ports (equal fabrics, one per rail, are kept)
  *	pairs		the ports of the host with fewest, in PCI order, each with a port of every other
- *			host: one network first, then the same place on the bus, then PCI order; none
- *			where datagrams are lost between any two of its ports (port_probe.c), as of cables
- *			that are crossed
+ *			host: with a partition in common, one network first, then the same place on the
+ *			bus, then PCI order; none where datagrams are lost between any two of its ports
+ *			(port_probe.c), as of cables that are crossed
  *			where such a set has no rail at all, the next one by rate and prefix is tried
  *	at most 8	first ports of cards before second ones
  *
@@ -105,8 +105,9 @@ enum choice_why {
 	CHOICE_PREFIX,			/* fewer ports than another InfiniBand prefix has */
 	CHOICE_ALONE,			/* `host` has no such port left */
 	CHOICE_LOST,			/* nothing passes between ports of a rail, such as `pair` */
-	CHOICE_NO_PATH,			/* no GIDs by which it reaches `host` */
-	CHOICE_PARTITION,		/* no P_Key in common with `host` */
+	CHOICE_NO_PATH,			/* no GIDs by which `pair` reach each other */
+	CHOICE_PARTITION,		/* no P_Key in common of `pair`; a == b: of ranks of one host */
+	CHOICE_PARTITIONS,		/* each pair has one, but not all hosts the same */
 	CHOICE_MANY,			/* RAIL_MAX are in use */
 };
 
@@ -120,7 +121,7 @@ struct choice_left {
 	uint8_t why;			/* enum choice_why */
 	uint8_t other;
 	uint32_t host;
-	struct choice_pair pair;
+	struct choice_pair pair;	/* CHOICE_LOST, _NO_PATH, _PARTITION: perhaps of other hosts */
 };
 
 /* A host's indices into its list and the tables there. */
@@ -152,6 +153,8 @@ void choice_free(struct choice *c);
 
 /* 2: of one network (InfiniBand: one prefix); 1: routed, or link-local alone; 0: no path. */
 int choice_relation(const struct choice_port *a, const struct choice_port *b);
+/* The full members of a P_Key of both, of the one with most; 0: no partition in common. */
+int choice_partition(const struct choice_port *a, const struct choice_port *b);
 /*
  * Match the ports in set[h] of host h with those in set[ref]: at[port of ref] is a port of h, or
  * CHOICE_NONE.  As many as can be; those that choice_make prefers come first.  Losses between h and
@@ -171,17 +174,16 @@ int choice_untangle(const struct choice *c, const uint32_t *set, unsigned ref, u
 		    uint8_t (*at)[CHOICE_PORTS], struct choice_pair pair[CHOICE_PORTS]);
 /*
  * A GID for each end of a rail, one for all others, or as pairwise says one for each other end; false,
- * with the host that has none.
+ * with two hosts that have none for each other.
  */
-bool choice_gids(struct choice *c, unsigned rail, unsigned *without);
+bool choice_gids(struct choice *c, unsigned rail, struct choice_pair *without);
 /* The GIDs by which two hosts meet over a rail, the same when asked the other way round; false: none. */
 bool choice_gid_pair(const struct choice *c, unsigned rail, unsigned a, unsigned b, uint8_t *gid_a,
 		     uint8_t *gid_b);
-/*
- * The first P_Key that all have, no two ends as limited members, nor one of a host that meets; false,
- * with a host without it.
- */
-bool choice_pkeys(struct choice *c, unsigned rail, unsigned *without);
+/* The first P_Key that all have, no two ends as limited members, nor one of a host that meets; false: none. */
+bool choice_pkeys(struct choice *c, unsigned rail);
+/* Why there is none: CHOICE_PARTITION, with a pair of hosts without one, or CHOICE_PARTITIONS. */
+enum choice_why choice_pkeys_why(const struct choice *c, unsigned rail, struct choice_pair *without);
 
 /* ---- port_loss.c ---- */
 

@@ -105,6 +105,34 @@ static void lost_why(const struct choice *c, unsigned h, unsigned p, char *why, 
 		 port_a->one_network || port_b->one_network ? ", " VRB_ONE_NETWORK_ADVICE : "");
 }
 
+#define FULL_MEMBER ", with a full member at one end of each pair"
+#define ONE_HOST ", also of ranks of one host (--intranode memory)"
+
+/* The pair without GIDs or a partition; it may be of other hosts than this port's. */
+static void unmet_why(const struct choice *c, unsigned h, unsigned p, char *why, size_t size)
+{
+	const struct choice_left *left = &c->left[h][p];
+	const struct choice_pair *pair = &left->pair;
+	const struct choice_host *a = c->host[pair->a], *to = c->host[pair->b == h ? pair->a : pair->b];
+	char of[128] = "";
+
+	if (pair->a != h && pair->b != h)
+		snprintf(of, sizeof(of), "%s of %.40s has ", a->port[pair->port_a].name, a->name);
+	if (left->why == CHOICE_NO_PATH)
+		snprintf(why, size, "%sno GIDs by which it reaches %s", of, to->name);
+	else
+		snprintf(why, size, "%sno partition key in common with %s" FULL_MEMBER "%s", of, to->name,
+			 pair->a == pair->b ? ONE_HOST : "");
+}
+
+static bool ranks_meet(const struct choice *c)
+{
+	for (unsigned h = 0; h < c->hosts; h++)
+		if (c->host[h]->meets)
+			return true;
+	return false;
+}
+
 /* GIDs from which no address handle is made are none. */
 static void link_local_why(const struct choice_host *host, const struct choice_port *port, char *why, size_t size)
 {
@@ -153,12 +181,11 @@ static void why_text(const struct choice *c, unsigned h, unsigned p, char *why, 
 		snprintf(why, size, "another InfiniBand prefix has more ports");
 		break;
 	case CHOICE_NO_PATH:
-		snprintf(why, size, "no GIDs by which it reaches %s", c->host[left->host]->name);
-		break;
 	case CHOICE_PARTITION:
-		snprintf(why, size, "no partition key in common with %s, with a full member at one end of each "
-			 "pair%s", c->host[left->host]->name, c->host[left->host]->meets ?
-			 ", also of ranks of one host (--intranode memory)" : "");
+		unmet_why(c, h, p, why, size);
+		break;
+	case CHOICE_PARTITIONS:
+		snprintf(why, size, "no partition key that all hosts have" FULL_MEMBER "%s", ranks_meet(c) ? ONE_HOST : "");
 		break;
 	case CHOICE_NO_GID:
 		no_gid_why(port, why, size);
@@ -318,7 +345,7 @@ static void crossed_tell(const struct choice *c, line_fn *line, void *arg)
 void choice_tell(const struct choice *c, line_fn *line, void *arg)
 {
 	static const enum choice_why told[] = {
-		CHOICE_LOST, CHOICE_ALONE, CHOICE_NO_PATH, CHOICE_PARTITION, CHOICE_NO_GID,
+		CHOICE_LOST, CHOICE_ALONE, CHOICE_NO_PATH, CHOICE_PARTITION, CHOICE_PARTITIONS, CHOICE_NO_GID,
 		CHOICE_LINK_LAYER, CHOICE_LINK_LOCAL, CHOICE_SLOW, CHOICE_RATE, CHOICE_PREFIX, CHOICE_MANY,
 	};
 
@@ -334,7 +361,8 @@ void choice_tell(const struct choice *c, line_fn *line, void *arg)
 void choice_why_none(struct choice *c)
 {
 	static const enum choice_why order[] = {
-		CHOICE_LOST, CHOICE_PARTITION, CHOICE_NO_PATH, CHOICE_ALONE, CHOICE_NO_GID, CHOICE_LINK_LAYER, CHOICE_STATE,
+		CHOICE_LOST, CHOICE_PARTITION, CHOICE_PARTITIONS, CHOICE_NO_PATH, CHOICE_ALONE, CHOICE_NO_GID,
+		CHOICE_LINK_LAYER, CHOICE_STATE,
 	};
 	char reason[480];
 

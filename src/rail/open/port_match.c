@@ -5,17 +5,23 @@
 
 #include "rail/open/port_choice.h"
 
-/* Passes: one network and place; one network; routed and one place; routed. */
+/*
+ * Passes: one network and place; one network; routed and one place; routed.  Then the same without a
+ * partition in common, whose ports are no rail, and have that for a reason.
+ */
+enum { PASSES = 8, PASS_PATH = 3, PASS_ANY = 7 };
+
 static bool pairs(const struct choice_port *a, const struct choice_port *b, int pass)
 {
 	const bool place = !strcmp(a->place, b->place);
 
-	return choice_relation(a, b) >= (pass < 2 ? 2 : 1) && (pass % 2 || place);
+	return choice_relation(a, b) >= (pass % 4 < 2 ? 2 : 1) && (pass % 2 || place) &&
+	       (pass > PASS_PATH || choice_partition(a, b));
 }
 
 unsigned choice_nearest(const struct choice_port *port, const struct choice_host *h, uint32_t set)
 {
-	for (int pass = 0; pass < 4; pass++)
+	for (int pass = 0; pass < PASSES; pass++)
 		for (unsigned p = 0; p < h->count; p++)
 			if (set >> p & 1 && pairs(port, &h->port[p], pass))
 				return p;
@@ -43,11 +49,25 @@ static void meet(struct match *m, unsigned p, unsigned q)
 	m->of[q] = (uint8_t)p;
 }
 
-/* A port for p, also one whose partner finds another one (Kuhn, Naval Res. Logist. Q. 2, 1955). */
+/* Ports without a partner meet, in these passes. */
+static void meet_in(struct match *m, int first, int last)
+{
+	for (int pass = first; pass <= last; pass++)
+		for (unsigned p = 0; p < m->ref->count; p++)
+			for (unsigned q = 0; q < m->h->count; q++)
+				if (m->at[p] == CHOICE_NONE && m->of[q] == CHOICE_NONE && may_meet(m, p, q, pass))
+					meet(m, p, q);
+}
+
+/*
+ * A port for p, also one whose partner finds another one (Kuhn, Naval Res. Logist. Q. 2, 1955).  Limited
+ * members move no others: of three hosts two would be limited.
+ */
 static bool rematch(struct match *m, unsigned p)
 {
 	for (unsigned q = 0; q < m->h->count; q++) {
-		if (m->seen >> q & 1 || !may_meet(m, p, q, 3))
+		if (m->seen >> q & 1 || !may_meet(m, p, q, PASS_PATH) ||
+		    choice_partition(&m->ref->port[p], &m->h->port[q]) < 2)
 			continue;
 		m->seen |= UINT32_C(1) << q;
 		if (m->of[q] != CHOICE_NONE && !rematch(m, m->of[q]))
@@ -68,16 +88,13 @@ void choice_match(const struct choice *c, const uint32_t *set, unsigned ref, uns
 	memset(m.of, CHOICE_NONE, sizeof(m.of));
 	for (unsigned q = 0; q < m.h->count; q++)
 		m.lost[q] = choice_lost_to(c, h, q, ref);
-	for (int pass = 0; pass < 4; pass++)
-		for (unsigned p = 0; p < m.ref->count; p++)
-			for (unsigned q = 0; q < m.h->count; q++)
-				if (at[p] == CHOICE_NONE && m.of[q] == CHOICE_NONE && may_meet(&m, p, q, pass))
-					meet(&m, p, q);
+	meet_in(&m, 0, PASS_PATH);
 	for (unsigned p = 0; p < m.ref->count; p++) {
 		m.seen = 0;
 		if (at[p] == CHOICE_NONE)
 			rematch(&m, p);
 	}
+	meet_in(&m, PASS_PATH + 1, PASS_ANY);
 }
 
 /* ---- Losses between any hosts ------------------------------------------------------- */
@@ -142,7 +159,8 @@ static bool fits(const struct search *s, unsigned k, unsigned q, unsigned p)
 	const unsigned h = s->host[k];
 
 	return q < s->c->host[h]->count && s->set[h] >> q & 1 && !(s->used[k] >> q & 1) &&
-	       pairs(&s->c->host[s->ref]->port[p], &s->c->host[h]->port[q], 3) && reaches(s, h, q, p);
+	       pairs(&s->c->host[s->ref]->port[p], &s->c->host[h]->port[q],
+		     q == s->first[k][p] ? PASS_ANY : PASS_PATH) && reaches(s, h, q, p);
 }
 
 static bool place_rails(struct search *s, unsigned r);

@@ -92,20 +92,20 @@ static uint8_t gid_find(enum step step, const struct choice_port *p, const struc
 	return CHOICE_NONE;
 }
 
-/* Number of hosts, from the first on, that meet GID i of host 0; their ends are set. */
-static unsigned gids_from(struct choice *c, unsigned rail, enum step step, unsigned i)
+/* Do all hosts meet GID i of host 0?  Their ends are set. */
+static bool gids_from(struct choice *c, unsigned rail, enum step step, unsigned i)
 {
 	const struct vrb_gid *first = &port_of(c, 0, rail)->tables.gid[i];
 
 	if (!fits(step, first, first))
-		return 0;
+		return false;
 	c->end[0][rail].gid = (uint8_t)i;
 	for (unsigned h = 1; h < c->hosts; h++) {
 		c->end[h][rail].gid = gid_find(step, port_of(c, h, rail), first);
 		if (c->end[h][rail].gid == CHOICE_NONE)
-			return h;
+			return false;
 	}
-	return c->hosts;
+	return true;
 }
 
 static bool crosses_networks(const struct choice *c, unsigned rail)
@@ -118,13 +118,18 @@ static bool crosses_networks(const struct choice *c, unsigned rail)
 	return false;
 }
 
-static bool infiniband_gids(struct choice *c, unsigned rail, unsigned *without)
+static struct choice_pair pair_of(const struct choice *c, unsigned rail, unsigned a, unsigned b)
+{
+	return (struct choice_pair){ a, b, c->end[a][rail].port, c->end[b][rail].port };
+}
+
+static bool infiniband_gids(struct choice *c, unsigned rail, struct choice_pair *without)
 {
 	for (unsigned h = 0; h < c->hosts; h++) {
 		c->end[h][rail].gid = 0;
 		if (choice_relation(port_of(c, 0, rail), port_of(c, h, rail)))
 			continue;
-		*without = h;
+		*without = pair_of(c, rail, 0, h);
 		return false;
 	}
 	return true;
@@ -167,9 +172,11 @@ static uint8_t gid_live(const struct choice_port *p)
 	return 0;
 }
 
-static bool gids_pairwise(struct choice *c, unsigned rail)
+static bool gids_pairwise(struct choice *c, unsigned rail, struct choice_pair *without)
 {
 	bool met = c->hosts > 2;
+
+	*without = pair_of(c, rail, 0, c->hosts - 1);
 
 	c->pairwise[rail] = true;
 	for (unsigned a = 0; a < c->hosts && met; a++) {
@@ -177,6 +184,7 @@ static bool gids_pairwise(struct choice *c, unsigned rail)
 		for (unsigned b = a + 1; b < c->hosts && met; b++) {
 			uint8_t i = 0, k = 0;
 
+			*without = pair_of(c, rail, a, b);
 			met = choice_gid_pair(c, rail, a, b, &i, &k);
 			c->routed[rail] |= met && gid_relation(&port_of(c, a, rail)->tables.gid[i],
 							       &port_of(c, b, rail)->tables.gid[k]) < 2;
@@ -186,26 +194,20 @@ static bool gids_pairwise(struct choice *c, unsigned rail)
 	return met;
 }
 
-bool choice_gids(struct choice *c, unsigned rail, unsigned *without)
+bool choice_gids(struct choice *c, unsigned rail, struct choice_pair *without)
 {
 	const struct choice_port *p = port_of(c, 0, rail);
-	unsigned met = 0;
 
 	c->routed[rail] = c->pairwise[rail] = false;
 	if (is_infiniband(p))
 		return infiniband_gids(c, rail, without);
 	for (int step = 0; step < STEPS; step++)
-		for (unsigned i = 0; i < p->tables.gids; i++) {
-			unsigned n = gids_from(c, rail, (enum step)step, i);
-
-			if (n == c->hosts) {
+		for (unsigned i = 0; i < p->tables.gids; i++)
+			if (gids_from(c, rail, (enum step)step, i)) {
 				c->routed[rail] = step == STEP_ROUTED && crosses_networks(c, rail);
 				return true;
 			}
-			met = n > met ? n : met;
-		}
-	*without = met;
-	return gids_pairwise(c, rail);
+	return gids_pairwise(c, rail, without);
 }
 
 /* ---- P_Keys -------------------------------------------------------------- */
@@ -228,8 +230,23 @@ static uint8_t pkey_find(const struct choice_port *p, uint16_t key)
 	return found;
 }
 
-/* Number of hosts, from the first on, that talk to all before them with this key. */
-static unsigned pkeys_from(struct choice *c, unsigned rail, uint16_t key)
+int choice_partition(const struct choice_port *a, const struct choice_port *b)
+{
+	int most = 0;
+
+	for (unsigned i = 0; i < a->tables.pkeys; i++) {
+		const uint16_t key = a->tables.pkey[i].key;
+		const uint8_t at = pkey_find(b, key);
+		const int full = at == CHOICE_NONE ? 0 :
+				 !!(key & CHOICE_PKEY_FULL) + !!(b->tables.pkey[at].key & CHOICE_PKEY_FULL);
+
+		most = full > most ? full : most;
+	}
+	return most;
+}
+
+/* Do all hosts talk to each other with this key?  Their ends are set. */
+static bool pkeys_from(struct choice *c, unsigned rail, uint16_t key)
 {
 	unsigned limited = 0;
 
@@ -239,30 +256,35 @@ static unsigned pkeys_from(struct choice *c, unsigned rail, uint16_t key)
 
 		c->end[h][rail].pkey = at;
 		if (at == CHOICE_NONE)
-			return h;
+			return false;
 		if (p->tables.pkey[at].key & CHOICE_PKEY_FULL)
 			continue;
 		if (++limited > 1 || c->host[h]->meets)
-			return h;
+			return false;
 	}
-	return c->hosts;
+	return true;
 }
 
-bool choice_pkeys(struct choice *c, unsigned rail, unsigned *without)
+bool choice_pkeys(struct choice *c, unsigned rail)
 {
 	const struct choice_port *p = port_of(c, 0, rail);
-	unsigned met = 0;
 
 	/* Alone, a limited member reaches no other one: a key of a full one comes first. */
 	for (int full = c->hosts == 1; full >= 0; full--)
-		for (unsigned i = 0; i < p->tables.pkeys; i++) {
-			unsigned n = full && !(p->tables.pkey[i].key & CHOICE_PKEY_FULL) ? 0 :
-				     pkeys_from(c, rail, p->tables.pkey[i].key);
-
-			if (n == c->hosts)
+		for (unsigned i = 0; i < p->tables.pkeys; i++)
+			if ((!full || p->tables.pkey[i].key & CHOICE_PKEY_FULL) &&
+			    pkeys_from(c, rail, p->tables.pkey[i].key))
 				return true;
-			met = n > met ? n : met;
-		}
-	*without = met;
 	return false;
+}
+
+enum choice_why choice_pkeys_why(const struct choice *c, unsigned rail, struct choice_pair *without)
+{
+	for (unsigned a = 0; a < c->hosts; a++)
+		for (unsigned b = a + !c->host[a]->meets; b < c->hosts; b++)
+			if (!choice_partition(port_of(c, a, rail), port_of(c, b, rail))) {
+				*without = pair_of(c, rail, a, b);
+				return CHOICE_PARTITION;
+			}
+	return CHOICE_PARTITIONS;
 }
