@@ -32,8 +32,8 @@ struct own_config {
 	enum softhca_remap remap;
 	int cqe;			/* 0: 64 */
 	enum ibv_qp_type type;		/* 0: RC */
-	unsigned access;		/* of the queue pair; 0: ALL_ACCESS */
-	bool silent;			/* it answers no READ and no atomic operation */
+	unsigned access;		/* the queue pair's; 0: ALL_ACCESS */
+	bool silent;			/* answers no READ and no atomic operation */
 	bool without_qp;		/* the test makes its own */
 	uint32_t dest_qpn;		/* 0: its own */
 };

@@ -34,7 +34,7 @@ struct wire_host {
 	struct ibv_mr *mr;
 	unsigned peer_host;		/* in meet_end.h; 0: 2 */
 	struct meet_end peer;
-	uint32_t numbers;		/* of peers, drawn so far */
+	uint32_t numbers;		/* peers', drawn so far */
 };
 extern struct wire_host wire;
 
@@ -44,7 +44,7 @@ struct wire_qp {
 	struct ibv_qp *qp;
 	uint32_t peer_qpn;
 	int fd;				/* -1: none */
-	uint32_t sequence;		/* of the peer's next request */
+	uint32_t sequence;		/* the peer's next request has it */
 	uint32_t ack;			/* in the peer's frames */
 	uint32_t acked;			/* by the last frame of the queue pair */
 };
@@ -57,8 +57,8 @@ struct wire_config {
 	uint8_t rnr_retry;		/* 0: 7, for ever */
 	bool alone;			/* the peer does not answer the call */
 	bool expects;			/* the queue pair does not call: WIRE_LOWER is its peer's address */
-	bool init;			/* it stays in INIT */
-	bool rtr;			/* it stays in RTR */
+	bool init;			/* stays in INIT */
+	bool rtr;			/* stays in RTR */
 	uint32_t psn;			/* of both directions */
 };
 

@@ -37,7 +37,7 @@ enum {
 	RING_BATCH = RAIL_BATCH,	/* records taken from one ring in one rail_progress */
 	RINGS_HOT = 16,			/* rings that every rail_progress polls */
 	RINGS_TURN = 16,		/* rings that it polls of all others, in turn */
-	RING_REQUESTS = 8,		/* of a payload, at most */
+	RING_REQUESTS = 8,		/* a payload's, at most */
 	LINE_BYTES = 64,
 	AHEAD_BYTES = 4096,		/* of a payload, requested before it is matched */
 };

@@ -53,9 +53,9 @@ struct rail_map_cell {
 	uint8_t moves;
 	uint32_t seen, wait;		/* plain messages before learning; how many */
 	uint16_t missed;		/* of the visit: into memory that is not what the scheme wants */
-	uint8_t batch;			/* its number */
+	uint8_t batch;			/* a number, which wraps */
 	bool streams;			/* the batch begins with the end of its first message */
-	uint32_t under_way;		/* of the batch */
+	uint32_t under_way;		/* the batch's */
 	uint64_t paused_ns;		/* of the batch, without any message */
 	uint64_t moved_ns, all_ns;	/* that all moves took; all batches */
 };

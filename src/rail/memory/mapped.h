@@ -33,8 +33,8 @@ void rail_mapped_close(struct rail_ctx *ctx);
 
 /* The state of a receive's buffer. */
 enum rail_map_use {
-	MAP_USE_NONE,			/* it cannot be mapped */
-	MAP_USE_COULD,			/* it is plain, and may be mapped later */
+	MAP_USE_NONE,			/* cannot be mapped */
+	MAP_USE_COULD,			/* plain, may be mapped later */
 	MAP_USE_IS,			/* it is mapped */
 	MAP_USE_MOVED,			/* it is mapped for this receive */
 };

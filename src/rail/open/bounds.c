@@ -18,7 +18,7 @@
 #include "verbs/vrb.h"
 
 enum {
-	MEMORY_PART = 8,		/* of a host's memory, for all peers */
+	MEMORY_PART = 8,		/* the part of a host's memory for all peers */
 	QUEUES_TRIED = 64 << 20,	/* bytes; usual limits are 64 KiB to 8 MiB */
 };
 

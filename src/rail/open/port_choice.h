@@ -30,7 +30,7 @@
 #include "verbs/vrb.h"
 
 enum {
-	CHOICE_PORTS = 32,		/* of a host */
+	CHOICE_PORTS = 32,		/* a host's */
 	CHOICE_NONE = 255,
 };
 
@@ -39,7 +39,7 @@ struct choice_port {
 	char place[40];			/* address on the bus and number; without one the name */
 	uint64_t rate;			/* bytes per second; 0: unknown */
 	uint64_t card;			/* sys_image_guid, equal for all functions of a card; 0: unknown */
-	uint32_t queue_pairs;		/* of its device; 0: not known */
+	uint32_t queue_pairs;		/* its device's; 0: not known */
 	uint32_t objects;		/* vrb_port.objects */
 	uint32_t requests, cq_entries;	/* of a queue pair, of a completion queue there */
 	uint16_t lid;

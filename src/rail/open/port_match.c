@@ -100,7 +100,7 @@ void choice_match(const struct choice *c, const uint32_t *set, unsigned ref, uns
 /* ---- Losses between any hosts ------------------------------------------------------- */
 
 enum {
-	STEPS_MOST = 100 * 1000,	/* of a search */
+	STEPS_MOST = 100 * 1000,	/* a search's */
 	CELLS_MOST = 4096,		/* rails x hosts of a search through all */
 };
 

@@ -30,7 +30,7 @@ struct rail {
 	struct vrb_port *port;
 	int adapter;
 	struct rail_ledger ledger;
-	struct vrb_port_place place;	/* as peers know it; events.c */
+	struct vrb_port_place place;	/* the place that peers know; events.c */
 	uint64_t down_ns;		/* since when the port is DOWN; 0: it is not */
 	bool ended;
 };
@@ -69,7 +69,7 @@ struct rail_ctx {
 	struct rail_peer *watched;	/* whose answers are watched: late.h */
 	uint64_t late_reads;		/* messages that were read because their senders were late */
 	struct rail_schemes schemes;	/* by this end, of messages of peers whose processors copy */
-	uint8_t places;			/* of such peers, bits */
+	uint8_t places;			/* bits: such peers' */
 	struct rail_cq *cq[RAIL_CQ_MAX];
 	int cq_count;
 	uint32_t cq_turn;		/* the next queue of rail_cq_poll_some */
@@ -102,7 +102,7 @@ struct rail_ctx {
 	size_t map_from;		/* least bytes of such a receive */
 	const char *unwatched;		/* rail_unwatched */
 	struct rail_staging staging;
-	struct rail_pool **pool;	/* of all adapters */
+	struct rail_pool **pool;	/* all adapters' */
 	uint32_t pool_count;
 	struct rail_connector *connector[RAIL_CONNECTORS];
 	uint64_t cookie;		/* datagrams for this process carry it */

@@ -41,7 +41,7 @@ struct rail_peer {
 	int rx_k;			/* the rail that it sends on, when this end is made; -1: unknown */
 	struct rail_demand *demand;		/* state of a connection on demand (on_demand.c) */
 	struct rail_crossing crossing;	/* what this end has told, if it leads (scheme.h) */
-	struct rail_late late;		/* its answers as a sender */
+	struct rail_late late;		/* the peer's answers as a sender */
 	struct rail_peer *next_watched;
 	bool reads_next;		/* the mover of the last of several: rndv_receive.c, take_both */
 	bool working;			/* in the context's list of peers with something to do */
@@ -62,7 +62,7 @@ struct rail_peer {
 	 */
 	int rail_count, qps;
 	uint8_t rail[RAIL_MAX];
-	struct vrb_ud_address there[RAIL_MAX];	/* its ports, for lines: lid, gid */
+	struct vrb_ud_address there[RAIL_MAX];	/* the peer's ports, for lines: lid, gid */
 	uint64_t chunk;			/* bytes of a request of a large message */
 	uint64_t chunk_most;		/* the longest request that either end's rails carry */
 	uint64_t table_bytes;		/* bytes that one table of chunks moves at most */
