@@ -103,6 +103,23 @@ static void write_hello(unsigned char hello[HCA_HELLO_BYTES])
 	hca_hello_write(hello, &h, &called, &c, drawn);
 }
 
+/* Words of why the callee turned the connection's caller away, for those that expect a call of that host. */
+static void is_told(int fd, const char *words)
+{
+	struct sockaddr_storage own;
+	socklen_t bytes = sizeof(own);
+	struct hca_endpoint e;
+	const char *why;
+
+	assert_int_equal(getsockname(fd, (struct sockaddr *)(void *)&own, &bytes), 0);
+	hca_address_endpoint(&own, &e);
+	why = hca_meet_turned_away(a.meet, 0, e.address);
+	assert_non_null(why);
+	assert_non_null(strstr(why, words));
+	e.address[15] ^= 64;
+	assert_null(hca_meet_turned_away(a.meet, 0, e.address));
+}
+
 static void test_garbage(void **state)
 {
 	int fd = meet_raw_connect(THERE, MEET_FIRST);
@@ -166,6 +183,7 @@ static void test_false_proof(void **state)
 		/* The callee's own HMAC, or the hello again. */
 		assert_int_equal(send(fd, i ? hello : reply + 48, HCA_PROOF_BYTES, 0), HCA_PROOF_BYTES);
 		closes(fd);
+		is_told(fd, "another secret");
 		close(fd);
 	}
 	assert_int_equal(a.count, 0);
@@ -182,6 +200,7 @@ static void test_other_version(void **state)
 	is_sent(fd, reply, sizeof(reply));
 	assert_memory_equal(reply, "softhca\0\1\0\0\0", sizeof(hello));
 	closes(fd);
+	is_told(fd, "another version");
 	close(fd);
 	assert_int_equal(a.asked, 0);
 }

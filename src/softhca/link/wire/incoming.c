@@ -21,6 +21,8 @@ enum {
 #define GRACE_NS 250000000u
 #define CROSSED_NS 1000000000u	/* for a proof that follows an answer over the rail's interface */
 
+static const char other_secret[] = "another secret (accepted: one SOFTHCA_SECRET_FILE at both ends)";
+
 enum incoming_state {
 	INCOMING_HELLO,
 	INCOMING_PROOF,
@@ -102,6 +104,25 @@ bool hca_incoming_has_room(struct hca_meet *m)
 	else
 		listeners_pause(m, grace_ns);
 	return !m->listen_again_ns;
+}
+
+/* For the line of a queue pair that expects the call. */
+static void turn_away(struct hca_incoming *in, const char *why)
+{
+	struct sockaddr_storage peer;
+	socklen_t bytes = sizeof(peer);
+
+	if (getpeername(in->watch.fd, (struct sockaddr *)(void *)&peer, &bytes))
+		return;
+	hca_address_endpoint(&peer, &in->rail->turned_away);
+	in->rail->why = why;
+}
+
+const char *hca_meet_turned_away(const struct hca_meet *m, unsigned rail, const unsigned char address[16])
+{
+	const struct hca_rail *r = &m->rail[rail];
+
+	return r->why && memcmp(r->turned_away.address, address, 16) == 0 ? r->why : NULL;
 }
 
 /* Answers over the rail's interface did not get there.  The first one of a rail has a line. */
@@ -293,6 +314,18 @@ static enum hca_verdict incoming_judge(struct hca_meet *m, const struct hca_inco
 	return verdict_of_owner(m, in, port);
 }
 
+static const char *why_of(enum hca_verdict verdict)
+{
+	switch (verdict) {
+	case HCA_VERDICT_OTHER_RAILS:
+		return "another number of rails than this one";
+	case HCA_VERDICT_OTHER_MTU:
+		return "another MTU than this interface";
+	default:
+		return NULL;
+	}
+}
+
 /* False: the connection has gone. */
 static bool incoming_reply(struct hca_meet *m, struct hca_incoming *in, enum hca_verdict verdict,
 			uint16_t port, bool same_version)
@@ -338,6 +371,8 @@ static bool hello_arrives(struct hca_meet *m, struct hca_incoming *in)
 	switch (hca_hello_read(in->hello, in->have, &in->h, &called)) {
 	case 0:
 		verdict = incoming_judge(m, in, &called, &port);
+		if (why_of(verdict))
+			turn_away(in, why_of(verdict));
 		if (verdict != HCA_VERDICT_NONE)
 			return incoming_reply(m, in, verdict, port, true);
 		incoming_drop(m, in);
@@ -345,6 +380,7 @@ static bool hello_arrives(struct hca_meet *m, struct hca_incoming *in)
 	case -EAGAIN:
 		return true;
 	case -EPROTONOSUPPORT:
+		turn_away(in, "another version of railgauge (accepted: one version at both ends)");
 		return incoming_reply(m, in, HCA_VERDICT_UNKNOWN, 0, false);
 	default:
 		return greeting_arrives(m, in);
@@ -359,6 +395,7 @@ static bool proof_arrives(struct hca_meet *m, struct hca_incoming *in)
 	if (in->have < sizeof(in->proof))
 		return true;
 	if (!hca_proof_is_valid(in->proof, in->hello, in->reply, &m->credentials)) {
+		turn_away(in, other_secret);
 		incoming_drop(m, in);
 		return false;
 	}
@@ -395,6 +432,9 @@ static bool incoming_step(struct hca_meet *m, struct hca_incoming *in)
 {
 	ssize_t bytes = incoming_read(in);
 
+	/* The caller has read the reply, which does not prove its secret. */
+	if (bytes < 0 && in->state == INCOMING_PROOF && !in->have)
+		turn_away(in, other_secret);
 	if (bytes < 0)
 		incoming_drop(m, in);
 	if (bytes <= 0)

@@ -64,10 +64,14 @@ static const union ibv_gid *host_of(const struct hca_wire_qp *w)
 void hca_wire_say_unconnected(struct hca_wire_qp *w)
 {
 	const struct hca_wire *wire = w->wire;
+	const char *turned = w->calls ? NULL : hca_meet_turned_away(wire->meet, rail_of(w), host_of(w)->raw);
 	char host[INET6_ADDRSTRLEN];
 
 	if (w->why)
 		hca_wire_say(w->wire, rail_of(w), host_of(w), HCA_WIRE_UNCONNECTED, "%s", w->why);
+	else if (turned)
+		hca_wire_say(w->wire, rail_of(w), host_of(w), HCA_WIRE_UNCONNECTED, "the process that calls from host %s has %s",
+			     hca_gid_format(host_of(w), host, sizeof(host)), turned);
 	else
 		hca_wire_say(w->wire, rail_of(w), host_of(w), HCA_WIRE_UNCONNECTED,
 			     "no connection %s host %s, which would %s TCP ports %u to %u: is its "

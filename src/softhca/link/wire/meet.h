@@ -100,6 +100,8 @@ int hca_meet_open(struct hca_meet **m, const struct hca_meet_config *c);
  */
 void hca_meet_close(struct hca_meet *m);
 
+/* Why a call of the host with this address (as a GID) went no further, the last one on the rail; NULL: none did. */
+const char *hca_meet_turned_away(const struct hca_meet *m, unsigned rail, const unsigned char address[16]);
 uint16_t hca_meet_port(const struct hca_meet *m);
 /* Others of this user may share the port: the number that hands a connection over to this one.  -1: none may. */
 int hca_meet_shared(const struct hca_meet *m);

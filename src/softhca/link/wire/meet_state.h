@@ -26,6 +26,9 @@ struct hca_rail {
 	unsigned index;			/* its number; 0: none */
 	/* A host whose calls arrived on another interface, and went no further; port 0: none. */
 	struct hca_endpoint crossed;
+	/* The last host whose call went no further, and why; NULL: none. */
+	struct hca_endpoint turned_away;
+	const char *why;
 	struct hca_watch listener;
 };
 
