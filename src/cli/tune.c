@@ -76,8 +76,8 @@ int cli_tune(int argc, char **argv)
 			 "CELLS\".  A table of another processor is refused.\n\n"
 			 "TABLE: receive, who copies an offered message; send, whether one of 8 to 64 KiB is "
 			 "offered or sent\neagerly; map, with --map-buffers, whether peers map a receive buffer (move: the cost of\nmapping one).  PLACE of the peer, by the CPUs that both processes are bound "
-			 "to: cache (the last one is\nshared), package, apart (another package); host: one of "
-			 "them is not bound.  A cell of host is for\neach place that has none.  LOAD: alone, "
+			 "to: cache (the last one is\nshared), package, apart (another package); unbound: one "
+			 "of them may run at\nseveral of these; host: not known.  A cell of host is for each place that has none.  LOAD: alone, "
 			 "queued, crossing, crossing-mixed (of unlike\nsizes); of send: alone, row, row-mixed, crossing, "
 			 "crossing-mixed; of map: all.",
 	};

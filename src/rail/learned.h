@@ -13,10 +13,11 @@ enum { RAIL_LEARNED_SCHEMES = 8, RAIL_LEARNED_NAME = 16 };
 
 /* Places of peers on this host, by the CPUs that both processes are bound to. */
 enum rail_place {
-	RAIL_PLACE_HOST,		/* one of them is not bound, or they are not known */
+	RAIL_PLACE_HOST,		/* the CPUs are not known */
 	RAIL_PLACE_CACHE,		/* they share the last cache */
 	RAIL_PLACE_PACKAGE,		/* one package, with several such caches */
 	RAIL_PLACE_APART,		/* another package */
+	RAIL_PLACE_UNBOUND,		/* one of them may run at several of these places */
 	RAIL_PLACES,
 };
 
@@ -33,7 +34,8 @@ enum rail_learned_why {
 struct rail_learned {
 	char table[RAIL_LEARNED_NAME];	/* the end that chooses: "receive", "send"; of copies: "copy"; of mapped
 					   receive buffers: "map" */
-	char place[RAIL_LEARNED_NAME];	/* of the peer: "host", "cache", "package", "apart" */
+	char place[RAIL_LEARNED_NAME];	/* of the peer: "host", "cache", "package", "apart",
+					   "unbound" */
 	/*
 	 * "alone", "queued", "crossing", "crossing-mixed"; of "send": "alone", "row", "crossing", "row-mixed",
 	 * "crossing-mixed"; of "copy": the distance of both ends in their pages, "far", "near"; of "map": "all".

@@ -103,6 +103,16 @@ expect "the end record has them" [ "$(grep -o '"cost_ns": *[1-9]' "$work/cell" |
 expect "... and their samples" grep -q '"samples": *[1-9]' "$work/cell"
 export RAILGAUGE_COSTS="$work/costs"
 
+# Processes that may run anywhere have a place of their own.  MPICH binds none.
+costs 'cell receive host alone 16K halves read=900 halves=700'
+export OMPI_MCA_hwloc_base_binding_policy=none
+launch 2 pt2pt/rg_bw --over single --soft ideal,ports=1 -m 16K:16K -i 20 -x 1 --ledger --json "$json" --overwrite
+unset OMPI_MCA_hwloc_base_binding_policy
+expect "the place of processes that are not bound: in the ledger" \
+	[ "$(grep -c '^# learned by rank [01]: receive, unbound, alone, to 16384 bytes: halves, given' "$out")" -eq 2 ]
+expect "... in the run record" eval \
+	'grep "\"type\": *\"run\"" "$json" | grep -q "\"learned\": *{\"unbound\": *\[{\"table\": *\"receive\""'
+
 # Mapped receive buffers, of --map-buffers alone.
 costs 'cell map host all 64K written plain=900 written=800 halves=850 move=5000'
 launch 2 pt2pt/rg_bw --over single --soft ideal,ports=1 -m 64K:64K -i 20 -x 1 --ledger --map-buffers

@@ -75,10 +75,10 @@ static void test_places(void **state)
 
 static void test_not_bound(void **state)
 {
-	assert_int_equal(place("1", "0-15"), RAIL_PLACE_HOST);
-	assert_int_equal(place("1-15,0", "1"), RAIL_PLACE_HOST);
-	assert_int_equal(place("1", "6-9"), RAIL_PLACE_HOST);
-	assert_int_equal(place("1-8", "1"), RAIL_PLACE_HOST);
+	assert_int_equal(place("1", "0-15"), RAIL_PLACE_UNBOUND);
+	assert_int_equal(place("1-15,0", "1"), RAIL_PLACE_UNBOUND);
+	assert_int_equal(place("1", "6-9"), RAIL_PLACE_UNBOUND);
+	assert_int_equal(place("1-8", "1"), RAIL_PLACE_UNBOUND);
 }
 
 /* A kernel that tells nothing of a CPU: no place is known. */

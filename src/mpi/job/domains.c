@@ -98,12 +98,16 @@ enum rail_place domains_place(const struct domains *d, const uint64_t mine[DOMAI
 {
 	const int online = count_of(d->online);
 
-	if (!count_of(mine) || !count_of(theirs) || count_of(mine) >= online || count_of(theirs) >= online)
+	if (!online || !count_of(mine) || !count_of(theirs))
 		return RAIL_PLACE_HOST;
+	if (count_of(mine) >= online || count_of(theirs) >= online)
+		return RAIL_PLACE_UNBOUND;
 	if (is_within(mine, d->cache) && is_within(theirs, d->cache))
 		return RAIL_PLACE_CACHE;
-	if (!is_within(mine, d->package))
+	if (!count_of(d->package))
 		return RAIL_PLACE_HOST;
+	if (!is_within(mine, d->package))
+		return RAIL_PLACE_UNBOUND;
 	return is_within(theirs, d->package) ? RAIL_PLACE_PACKAGE :
-	       is_outside(theirs, d->package) ? RAIL_PLACE_APART : RAIL_PLACE_HOST;
+	       is_outside(theirs, d->package) ? RAIL_PLACE_APART : RAIL_PLACE_UNBOUND;
 }

@@ -21,7 +21,10 @@ struct domains {
  * process may use.
  */
 void domains_read(const char *dir, const uint64_t mine[DOMAIN_WORDS], struct domains *out);
-/* The place of a process on the same host.  A process that may use all CPUs is not bound. */
+/*
+ * The place of a process on the same host.  A process that may use all CPUs, or those of several places, is
+ * not bound.
+ */
 enum rail_place domains_place(const struct domains *d, const uint64_t mine[DOMAIN_WORDS],
 			      const uint64_t theirs[DOMAIN_WORDS]);
 /* Parse "0-3,8" into bits; CPUs beyond them are left out. */

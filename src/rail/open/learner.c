@@ -24,7 +24,7 @@ enum { LEARNERS = sizeof(learners) / sizeof(*learners) };
 
 static const char *const places[RAIL_PLACES] = {
 	[RAIL_PLACE_HOST] = "host", [RAIL_PLACE_CACHE] = "cache", [RAIL_PLACE_PACKAGE] = "package",
-	[RAIL_PLACE_APART] = "apart",
+	[RAIL_PLACE_APART] = "apart", [RAIL_PLACE_UNBOUND] = "unbound",
 };
 
 const char *rail_place_name(const struct rail_peer *peer)
