@@ -82,7 +82,7 @@ static int hosts_make(void)
 static void open_host(unsigned h, uint64_t job)
 {
 	enter(h);
-	host[h].count = softhca_net_list(host[h].list, SOFTHCA_NETS_MAX);
+	host[h].count = softhca_net_list(host[h].list, SOFTHCA_NETS_MAX, NULL);
 	assert_true(host[h].count > 0);
 	assert_int_equal(softhca_probe_open(&host[h].probe, host[h].list, (unsigned)host[h].count, job),
 			 0);
