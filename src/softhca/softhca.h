@@ -269,9 +269,10 @@ enum { SOFTHCA_NETS_MAX = 32 };		/* of a host; usable ones come first */
 
 /*
  * The addresses of this host's interfaces in the kernel's order, at most `most`; an interface that
- * is left out has one.  The count, or -errno with the reason in softhca_last_error().
+ * is left out has one.  *more (or NULL): interfaces for which there was no room.  The count, or
+ * -errno with the reason in softhca_last_error().
  */
-int softhca_net_list(struct softhca_net *list, unsigned most);
+int softhca_net_list(struct softhca_net *list, unsigned most, unsigned *more);
 const char *softhca_net_why(enum softhca_net_why why);
 /* Boot and network namespace, hashed: equal for processes of one host only.  0 or -errno. */
 int softhca_net_host(uint8_t host[16]);

@@ -9,7 +9,7 @@
 #include "cmocka_all.h"
 #include "mpi/job/rail_choice.h"
 
-enum { HOSTS_MAX = 40, MBIT = 1000000 / 8, LINES_BYTES = 16384 };
+enum { HOSTS_MAX = 40, MBIT = 1000000 / 8, LINES_BYTES = 32768 };
 
 /* ---- Tables -------------------------------------------------------------- */
 
@@ -601,6 +601,8 @@ static void test_full_tables(void **state)
 	struct choice c;
 
 	hosts_make(HOSTS_MAX);
+	for (unsigned h = 0; h < hosts; h++)
+		host[h].more = h == 7 ? 1 : 3;
 	for (unsigned i = 0; i < SOFTHCA_NETS_MAX; i++) {
 		char name[16], pattern[32];
 
@@ -626,7 +628,45 @@ static void test_full_tables(void **state)
 		choice_spec(&c, h, spec);
 	*lines = '\0';
 	choice_lines(&c, line_add, NULL);
+	for (unsigned i = 0; i < CHOICE_REST; i++) {
+		char line[160];
+
+		snprintf(line, sizeof(line), "no rail: eth%u 10.1.%u.1 (all hosts): 8 others of node0 without a "
+			 "common subnet are probed, and no more (--soft net= names rails)\n", 16 + 2 * i, 16 + 2 * i);
+		assert_non_null(strstr(lines, line));
+	}
+	assert_null(strstr(lines, "not all hosts"));
+	assert_non_null(strstr(lines, "no rail: 3 more interfaces (node0 and 38 more): not looked at, since a host has "
+			       "at most 32 addresses (--soft net= names rails)\n"
+			       "no rail: 1 more interface (node7): not looked at, since a host has"));
 	choice_end(&c);
+}
+
+/* What reaches it may be an address that is not probed. */
+static void test_beyond(void **state)
+{
+	struct choice c;
+
+	hosts_make(2);
+	for (unsigned i = 0; i <= CHOICE_REST; i++) {
+		char name[16], address[32];
+
+		snprintf(name, sizeof(name), "eth%u", i);
+		snprintf(address, sizeof(address), "10.%u.1.1", i);
+		add(1, name, address, 24, 1000);
+	}
+	add(0, "ens1", "10.8.2.1", 24, 1000);
+	assert_int_equal(choice_begin(&c, host, hosts, with_down), 0);
+	probe(&c, within_subnets);
+	choice_finish(&c, found);
+	*lines = '\0';
+	choice_lines(&c, line_add, NULL);
+	choice_end(&c);
+	assert_non_null(strstr(lines, "no rail: ens1 10.8.2.1 (node0): node1 has no interface that reaches it, of those "
+			       "that are probed\n"));
+	assert_non_null(strstr(lines, "no rail: eth0 10.0.1.1 (node1): not all hosts have an interface that reaches it, "
+			       "of those that are probed\n"));
+	assert_non_null(strstr(lines, "no rail: eth8 10.8.1.1 (node1): 8 others of node1 without"));
 }
 
 int main(void)
@@ -653,7 +693,7 @@ int main(void)
 		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_routers), cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_full_tables),
+		cmocka_unit_test(test_full_tables), cmocka_unit_test(test_beyond),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -290,6 +290,7 @@ static void test_list(void **state)
 {
 	struct softhca_net list[SOFTHCA_NETS_MAX];
 	const struct softhca_net *a0, *upper;
+	unsigned more;
 	int n;
 
 	assert_int_equal(ip("addr add 10.1.0.1/24 dev a0") | ip("addr add 10.1.0.9/24 dev a0") |
@@ -300,7 +301,7 @@ static void test_list(void **state)
 	assert_int_equal(await_carrier("a1", false), 0);
 	write_file("/proc/sys/net/ipv4/conf/a0/rp_filter", "2");
 	write_file("/proc/sys/net/ipv4/conf/all/arp_ignore", "1");
-	n = softhca_net_list(list, SOFTHCA_NETS_MAX);
+	n = softhca_net_list(list, SOFTHCA_NETS_MAX, NULL);
 	assert_true(n > 0);
 	a0 = expect_net(list, n, "10.1.0.1", "a0", SOFTHCA_NET_USABLE);
 	assert_int_equal(a0->prefix, 96 + 24);
@@ -323,12 +324,16 @@ static void test_list(void **state)
 	assert_null(in_list(list, n, "::1"));
 	for (int i = 1; i < n; i++)
 		assert_false(list[i].why == SOFTHCA_NET_USABLE && list[i - 1].why);
-	assert_int_equal(softhca_net_list(list, 1), 1);
+	/* lo, b0, a1 and b1 have no room. */
+	assert_int_equal(softhca_net_list(list, 1, &more), 1);
+	assert_int_equal(more, 4);
+	assert_int_equal(softhca_net_list(list, (unsigned)n, &more), n);
+	assert_int_equal(more, 0);
 	if (ip("link add upper link a0 type macvlan") || ip("link set upper up") ||
 	    ip("addr add 10.3.0.1/24 dev upper"))
 		return;
 	assert_int_equal(await_carrier("upper", true), 0);
-	n = softhca_net_list(list, SOFTHCA_NETS_MAX);
+	n = softhca_net_list(list, SOFTHCA_NETS_MAX, NULL);
 	upper = expect_net(list, n, "10.3.0.1", "upper", SOFTHCA_NET_USABLE);
 	assert_int_equal(upper->layers, 1);
 	assert_int_equal(upper->wire, in_list(list, n, "10.1.0.1")->wire);

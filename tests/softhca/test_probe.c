@@ -82,7 +82,7 @@ static int hosts_make(void)
 static void open_probe(struct host *of, unsigned h, uint64_t job)
 {
 	enter(h);
-	of->count = softhca_net_list(of->list, SOFTHCA_NETS_MAX);
+	of->count = softhca_net_list(of->list, SOFTHCA_NETS_MAX, NULL);
 	assert_true(of->count > 0);
 	assert_int_equal(softhca_probe_open(&of->probe, of->list, (unsigned)of->count, job), 0);
 }

@@ -87,9 +87,11 @@ static void parts_gather(struct finder *f, void *parts, size_t bytes, MPI_Reques
 static void host_fill(struct finder *f)
 {
 	struct choice_host *h = &f->host[f->mine];
-	int count = softhca_net_list(h->net, SOFTHCA_NETS_MAX);
+	unsigned more = 0;
+	int count = softhca_net_list(h->net, SOFTHCA_NETS_MAX, &more);
 
 	gethostname(h->name, sizeof(h->name) - 1);
+	h->more = more;
 	memcpy(h->id, f->rank[layer.world_rank].net_host, sizeof(h->id));
 	if (count >= 0 && softhca_probe_open(&f->probe, h->net, (unsigned)count, f->rank[0].probe_job) == 0)
 		h->count = (uint32_t)count;

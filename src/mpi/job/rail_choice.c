@@ -228,6 +228,8 @@ static void rest_collect(struct choice *c)
 				c->left[h][i].why = CHOICE_PUBLIC;
 			else if (n < CHOICE_REST)
 				c->rest[h][n++] = (uint8_t)i;
+			else
+				c->left[h][i].why = CHOICE_BEYOND;
 		}
 		c->has_rest &= n > 0;
 	}
@@ -557,18 +559,16 @@ static unsigned next_column(const struct choice *c, const bool *seen)
 	return best;
 }
 
-static int rail_compare(const void *one, const void *other, const struct choice *c)
+static int rail_compare(unsigned a, unsigned b, const struct choice *c)
 {
-	const unsigned *a = one, *b = other;
-
-	return (int)choice_net(c, *a, 0)->index - (int)choice_net(c, *b, 0)->index;
+	return (int)choice_net(c, a, 0)->index - (int)choice_net(c, b, 0)->index;
 }
 
 /* In the order of host 0's interfaces. */
 static void rails_sort(struct choice *c)
 {
 	for (unsigned i = 1; i < c->rails; i++)
-		for (unsigned k = i; k && rail_compare(&c->rail[k], &c->rail[k - 1], c) < 0; k--) {
+		for (unsigned k = i; k && rail_compare(c->rail[k], c->rail[k - 1], c) < 0; k--) {
 			unsigned swap = c->rail[k];
 
 			c->rail[k] = c->rail[k - 1];

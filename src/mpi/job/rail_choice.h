@@ -36,6 +36,7 @@ struct choice_host {
 	char name[64];
 	uint8_t id[16];			/* softhca_net_host */
 	char error[128];		/* its interfaces could not be read or listened at; "": no */
+	uint32_t more;			/* interfaces beyond the table */
 	uint32_t count;
 	struct softhca_net net[SOFTHCA_NETS_MAX];
 };
@@ -52,6 +53,7 @@ enum choice_why {
 	CHOICE_TWIN,			/* `host` has the same address */
 	CHOICE_PUBLIC,			/* global IPv6, and not all hosts are in its subnet */
 	CHOICE_ALONE,			/* not all hosts have a match; `host` is known to have none */
+	CHOICE_BEYOND,			/* not probed: the host has more than CHOICE_REST */
 	CHOICE_UNREACHED,		/* a probe of the column: `host`, `other`, `probed` */
 	CHOICE_STACKED,			/* at `host` it shares a wire with column `other` */
 	CHOICE_SLOW,			/* column `other` is more than 4 times as fast */

@@ -288,6 +288,36 @@ static void add_public(const struct softhca_net *n, char line[LINE_BYTES])
 		    softhca_net_why(SOFTHCA_NET_PUBLIC), text);
 }
 
+/* Addresses of the host that nobody has probed may reach others. */
+static bool has_beyond(const struct choice *c, unsigned host)
+{
+	for (unsigned i = 0; i < c->host[host].count; i++)
+		if (c->left[host][i].why == CHOICE_BEYOND)
+			return true;
+	return false;
+}
+
+static void add_alone(const struct choice *c, unsigned host, unsigned i, char line[LINE_BYTES])
+{
+	const struct choice_left *left = &c->left[host][i];
+	bool beyond = false;
+
+	for (unsigned h = 0; h < c->hosts && c->has_rest; h++)
+		beyond |= (h == left->host || left->host == host) && has_beyond(c, h);
+	if (left->why == CHOICE_BEYOND && c->has_rest)
+		rg_text_add(line, LINE_BYTES, "%u others of %s without a common subnet are probed, and no "
+			    "more (--soft net= names rails)", CHOICE_REST, c->host[host].name);
+	else if (left->host == host)
+		rg_text_add(line, LINE_BYTES, "not all hosts have an interface that reaches it%s",
+			    beyond ? ", of those that are probed" : "");
+	else if (left->probed.code == SOFTHCA_PROBE_MTU)
+		rg_text_add(line, LINE_BYTES, "packets of the full MTU (%u bytes) do not pass to or from %s",
+			    c->host[host].net[i].mtu, c->host[left->host].name);
+	else
+		rg_text_add(line, LINE_BYTES, "%s has no interface that reaches it%s",
+			    c->host[left->host].name, beyond ? ", of those that are probed" : "");
+}
+
 static void add_why(const struct choice *c, unsigned host, unsigned i, char line[LINE_BYTES])
 {
 	const struct softhca_net *n = &c->host[host].net[i];
@@ -295,34 +325,51 @@ static void add_why(const struct choice *c, unsigned host, unsigned i, char line
 
 	if (left->why == CHOICE_TWIN)
 		rg_text_add(line, LINE_BYTES, "%s has the same address", c->host[left->host].name);
-	else if (left->why == CHOICE_ALONE && left->host == host)
-		rg_text_add(line, LINE_BYTES, "not all hosts have an interface that reaches it");
-	else if (left->why == CHOICE_ALONE && left->probed.code == SOFTHCA_PROBE_MTU)
-		rg_text_add(line, LINE_BYTES, "packets of the full MTU (%u bytes) do not pass to or from %s",
-			    n->mtu, c->host[left->host].name);
-	else if (left->why == CHOICE_ALONE)
-		rg_text_add(line, LINE_BYTES, "%s has no interface that reaches it",
-			    c->host[left->host].name);
+	else if (left->why == CHOICE_ALONE || left->why == CHOICE_BEYOND)
+		add_alone(c, host, i, line);
 	else if (left->why == CHOICE_PUBLIC || n->why == SOFTHCA_NET_PUBLIC)
 		add_public(n, line);
 	else
 		rg_text_add(line, LINE_BYTES, "%s", softhca_net_why(n->why));
 }
 
+/* This host, and how many more. */
+static void add_hosts(const struct choice *c, unsigned host, unsigned more, char line[LINE_BYTES])
+{
+	if (more + 1 == c->hosts)
+		rg_text_add(line, LINE_BYTES, " (all hosts): ");
+	else if (more)
+		rg_text_add(line, LINE_BYTES, " (%s and %u more): ", c->host[host].name, more);
+	else
+		rg_text_add(line, LINE_BYTES, " (%s): ", c->host[host].name);
+}
+
 static void line_of_net(const struct choice *c, unsigned host, unsigned i, char line[LINE_BYTES])
 {
 	const struct softhca_net *n = &c->host[host].net[i];
-	const unsigned more = hosts_alike(c, host, i, host + 1, c->hosts);
 	char text[ADDRESS_BYTES];
 
-	snprintf(line, LINE_BYTES, "no rail: %s %s (", n->name, address(&n->gid, text));
-	if (more + 1 == c->hosts)
-		rg_text_add(line, LINE_BYTES, "all hosts): ");
-	else if (more)
-		rg_text_add(line, LINE_BYTES, "%s and %u more): ", c->host[host].name, more);
-	else
-		rg_text_add(line, LINE_BYTES, "%s): ", c->host[host].name);
+	snprintf(line, LINE_BYTES, "no rail: %s %s", n->name, address(&n->gid, text));
+	add_hosts(c, host, hosts_alike(c, host, i, host + 1, c->hosts), line);
 	add_why(c, host, i, line);
+}
+
+static unsigned hosts_with_as_many(const struct choice *c, unsigned host, unsigned from, unsigned to)
+{
+	unsigned n = 0;
+
+	for (unsigned h = from; h < to; h++)
+		n += c->host[h].more == c->host[host].more;
+	return n;
+}
+
+static void line_of_table(const struct choice *c, unsigned host, char line[LINE_BYTES])
+{
+	snprintf(line, LINE_BYTES, "no rail: %u more interface%s", (unsigned)c->host[host].more,
+		 c->host[host].more > 1 ? "s" : "");
+	add_hosts(c, host, hosts_with_as_many(c, host, host + 1, c->hosts), line);
+	rg_text_add(line, LINE_BYTES, "not looked at, since a host has at most %u addresses (--soft net= names "
+		    "rails)", SOFTHCA_NETS_MAX);
 }
 
 void choice_lines(const struct choice *c, void (*line)(void *arg, const char *text), void *arg)
@@ -343,4 +390,9 @@ void choice_lines(const struct choice *c, void (*line)(void *arg, const char *te
 				line_of_net(c, h, i, text);
 				line(arg, text);
 			}
+	for (unsigned h = 0; h < c->hosts; h++)
+		if (c->host[h].more && !hosts_with_as_many(c, h, 0, h)) {
+			line_of_table(c, h, text);
+			line(arg, text);
+		}
 }

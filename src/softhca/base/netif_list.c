@@ -255,7 +255,7 @@ static int table_add(void *arg, struct nlmsghdr *h)
 struct listing {
 	struct table table;
 	struct softhca_net *list;
-	unsigned most, count;
+	unsigned most, count, more;
 	bool usable;			/* the pass: those that can be ports, or the others */
 };
 
@@ -310,14 +310,29 @@ static void fill(struct softhca_net *n, const struct hca_interface *i,
 	n->rp_filter = setting_of(i->name, "rp_filter");
 }
 
-/* Has the list as many of this interface as it may have? */
-static bool has_enough(const struct listing *l, unsigned index)
+/* The number of its addresses in the list. */
+static unsigned listed(const struct listing *l, unsigned index)
 {
 	unsigned have = 0;
 
 	for (unsigned i = 0; i < l->count; i++)
 		have += l->list[i].index == index;
-	return have >= (l->usable ? ADDRESSES_MAX : 1);
+	return have;
+}
+
+static void add(struct listing *l, struct hca_interface *i, const struct hca_netif_address *a,
+		enum softhca_net_why why)
+{
+	const unsigned have = listed(l, i->index);
+
+	if (have >= (l->usable ? ADDRESSES_MAX : 1))
+		return;
+	if (l->count < l->most) {
+		fill(&l->list[l->count++], i, a, why);
+	} else if (!have && !i->beyond) {
+		i->beyond = true;
+		l->more++;
+	}
 }
 
 static enum softhca_net_why why_not(const struct hca_interface *i, const struct hca_netif_address *a)
@@ -332,19 +347,18 @@ static enum softhca_net_why why_not(const struct hca_interface *i, const struct 
 static int list_address(void *arg, const struct hca_netif_address *a)
 {
 	struct listing *l = arg;
-	const struct hca_interface *i = by_index(l->table.all, l->table.count, a->index);
+	struct hca_interface *i = by_index(l->table.all, l->table.count, a->index);
 	enum softhca_net_why why;
 
 	if (!i || !a->usable || (a->link_local && !hca_gid_is_ipv4(&a->gid)))
 		return 0;
 	why = why_not(i, a);
-	if ((why == SOFTHCA_NET_USABLE) == l->usable && !has_enough(l, a->index) &&
-	    l->count < l->most)
-		fill(&l->list[l->count++], i, a, why);
+	if ((why == SOFTHCA_NET_USABLE) == l->usable)
+		add(l, i, a, why);
 	return 0;
 }
 
-HCA_EXPORT int softhca_net_list(struct softhca_net *list, unsigned most)
+HCA_EXPORT int softhca_net_list(struct softhca_net *list, unsigned most, unsigned *more)
 {
 	struct listing l = { .list = list, .most = most };
 	int rc = hca_rtnetlink_dump(RTM_GETLINK, table_add, &l.table);
@@ -359,6 +373,8 @@ HCA_EXPORT int softhca_net_list(struct softhca_net *list, unsigned most)
 		rc = hca_netif_each_address(list_address, &l);
 	}
 	free(l.table.all);
+	if (more)
+		*more = l.more;
 	return rc ? hca_fail(-rc, "interfaces: netlink: %s", strerror(-rc)) : (int)l.count;
 }
 

@@ -27,9 +27,11 @@ struct hca_interface {
 	unsigned wire;			/* the least index of all that share it */
 	uint8_t layers;
 	enum softhca_net_why why;
+
+	bool beyond;			/* softhca_net_list had no room for it */
 };
 
-/* Fill in the last three fields of all rows; pure. */
+/* Fill in wire, layers and why of all rows; pure. */
 void hca_interfaces_judge(struct hca_interface *all, unsigned count);
 
 /* The name of its driver; left as it is, if the kernel has none. */
