@@ -82,7 +82,7 @@ launching = $(addsuffix .log,tests/apps/apps.sh $(mpi_test_scripts) \
 lanes: $(call in_lanes,$(filter $(launching),$(TEST_LOGS)),$(if $(filter openmpi,$(RG_MPI_FLAVOR)),x x,x)) \
 	$(call in_lanes,$(filter-out $(launching),$(TEST_LOGS)),$(shell seq `nproc`))
 .PHONY: lanes
-check_PROGRAMS += tests/bench/rg_broken tests/bench/rg_clockwork tests/bench/rg_clockwork_rate \
+check_PROGRAMS += tests/bench/rg_away tests/bench/rg_broken tests/bench/rg_clockwork tests/bench/rg_clockwork_rate \
 	tests/bench/rg_counted tests/bench/rg_example tests/bench/rg_limp tests/bench/rg_shifted \
 	tests/bench/rg_together tests/bench/rg_verbs_known_bibw \
 	tests/bench/rg_verbs_known_bw tests/bench/rg_verbs_known_host \

@@ -115,6 +115,7 @@ static void race_note(const struct bench_job *job, int rank, const json_t *race)
 static void rank_note(const struct bench_job *job, const json_t *learned)
 {
 	const int rank = (int)json_integer_value(json_object_get(learned, "rank"));
+	const json_int_t late = json_integer_value(json_object_get(learned, "late_reads"));
 	json_t *cells, *cell;
 	const char *place;
 	size_t i;
@@ -124,6 +125,9 @@ static void rank_note(const struct bench_job *job, const json_t *learned)
 			cell_note(job, rank, place, cell);
 	json_array_foreach(json_object_get(learned, "collectives"), i, cell)
 		race_note(job, rank, cell);
+	if (late)
+		report_note(job->got.report, "learned by rank %d: %" JSON_INTEGER_FORMAT
+			    " messages read, since their senders answered late", rank, late);
 }
 
 /* What this rank has learned. */
@@ -135,6 +139,8 @@ static json_t *rank_json(void)
 		json_object_set(learned, "places", places);
 	if (json_array_size(races))
 		json_object_set(learned, "collectives", races);
+	if (railmpi_late_reads())
+		json_object_set_new(learned, "late_reads", json_integer((json_int_t)railmpi_late_reads()));
 	json_decref(places);
 	json_decref(races);
 	return learned;

@@ -193,6 +193,8 @@ bool railmpi_counter_is_retry(const char *name);
  * more.
  */
 bool railmpi_learned(unsigned cell, struct rail_learned *out);
+/* Messages that this process has read, whatever was learned, since their senders answered late. */
+uint64_t railmpi_late_reads(void);
 /* The place of a rank of MPI_COMM_WORLD on this host, as in cells; NULL: nothing is routed. */
 const char *railmpi_place(int rank);
 /* rail_learned_text, rail_processor of librail. */

@@ -88,8 +88,11 @@ launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- t
 expect "the ledger tells of late senders" grep -q \
 	'^  learned, rank 1: [1-9][0-9]* messages read, since their senders answered late$' "$err"
 expect "... of their receivers alone" eval '! grep -q "learned, rank 0: .* answered late" "$err"'
-launch 2 src/cli/railgauge exec --over single --soft ideal,ports=1 --ledger -- tests/mpi/known_calls
-expect "... and only of late ones" eval '! grep -q "learned, rank 1: [0-9][0-9]* messages read" "$err"'
+launch 2 tests/bench/rg_away --over single --soft ideal,ports=1 -m 1M:1M -i 50 -x 1 --ledger --json "$json" --overwrite
+expect "so has a program of the suite" grep -q \
+	'^# learned by rank 1: [1-9][0-9]* messages read, since their senders answered late$' "$out"
+expect "... and its end record, for that rank" eval \
+	'[ "$(grep "\"type\": *\"end\"" "$json" | grep -o "\"late_reads\": *[1-9]" | wc -l)" -eq 1 ]'
 
 # What messages have cost, of at least two schemes that had their turns.
 unset RAILGAUGE_COSTS

@@ -120,8 +120,10 @@ void coll_job_begin(struct comm *c, const uint64_t all[COLL_JOB_FIELDS])
 		coll_learned_free(c->learned);
 		c->learned = NULL;
 	}
+	layer_enter();
 	if (c->kept && c->rank == 0)
 		c->kept->leads = true;
+	layer_leave();
 }
 
 /* ---- What it has learned ---------------------------------------------------------------------- */

@@ -9,7 +9,6 @@
 #include "mpi/abi/native.h"
 #include "mpi/job/progress.h"
 #include "mpi/railmpi.h"
-#include "rail/programs.h"
 #include "util/units.h"
 
 static const char *const why[RAIL_LEARNED_WHYS] = {
@@ -44,7 +43,7 @@ static void cells_print(FILE *f)
 /* A choice other than the learned one, and its reason. */
 static void late_print(FILE *f)
 {
-	const uint64_t messages = layer.rails ? rail_reads_of_late(layer.rails) : 0;
+	const uint64_t messages = railmpi_late_reads();
 
 	if (messages)
 		fprintf(f, "  learned, rank %d: %" PRIu64 " messages read, since their senders answered late\n",

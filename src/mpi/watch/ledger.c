@@ -74,6 +74,16 @@ bool railmpi_learned(unsigned cell, struct rail_learned *out)
 	return there;
 }
 
+uint64_t railmpi_late_reads(void)
+{
+	uint64_t messages;
+
+	layer_enter();
+	messages = layer.rails ? rail_reads_of_late(layer.rails) : 0;
+	layer_leave();
+	return messages;
+}
+
 const char *railmpi_place(int rank)
 {
 	return layer.rails ? rail_place_name(world_peer[rank]) : NULL;
