@@ -79,6 +79,13 @@ if drawn 3 "down"; then
 	done
 	expect "down: ends with the reason" refuses "connection lost over soft0:2 (.*: the port here is DOWN; LID [0-9]*, GID .*; there LID [0-9]*, GID .*)"
 fi
+# Connections wait for a port as messages do, and no peer is said to be silent meanwhile.
+if drawn 3 "down, connecting"; then
+	on ports=2,down=0/soft0:1@3s,up=0/soft0:1@9500ms 2 ./src/cli/railgauge exec --over stripe -- ./tests/adapters/ring late
+	row "down, connecting" ring
+	grep -q 'ACTIVE when the job began, and is DOWN now' "$err" || expect "down, connecting: goes on" passes
+	expect "down, connecting: no peer is lost" sh -c '! grep -q "is lost\|host0.*does not answer" "$1"' sh "$err"
+fi
 # Where nothing is under way over a rail, no request fails.
 if drawn 3 "stays down"; then
 	on ports=3,down=0/soft0:3@500ms 2 ./pt2pt/rg_latency --over single:0 --sizes 8:1K --iterations 10000000 --time-cap 50s

@@ -548,7 +548,8 @@ static bool is_lost(struct rail_peer *peer, bool cut_matters, uint64_t now_ns)
 		return false;
 	if (!rc && is_silent(peer, now_ns))
 		return true;
-	if (!rail_reach_is_lost(&peer->demand->reach, rc, now_ns))
+	if (!rail_reach_is_lost(&peer->demand->reach, rc, now_ns,
+				port->kind == VRB_SOFTHCA ? REACH_LIMIT_NS : REACH_PORT_NS))
 		return false;
 	rail_peer_fail(peer, rc == -ECONNRESET ? -ESRCH : rc, "no connection over %s (%s; %s)%s%s", port->name, why,
 		       rail_reach_ends(port_towards(peer, &copy), &peer->demand->to, ends),
