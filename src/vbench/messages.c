@@ -83,6 +83,17 @@ static void wait_again(struct wait *w)
 	w->since_ns = 0;
 }
 
+/* A receive is flushed since a send has failed, whose completion has the reason. */
+static void fails(enum ibv_wc_status status)
+{
+	struct ibv_wc wc;
+
+	for (int r = 0; r < vb.rails; r++)
+		while (status == IBV_WC_WR_FLUSH_ERR && ibv_poll_cq(vb.rail[r].send.cq, 1, &wc) > 0)
+			status = wc.status == IBV_WC_SUCCESS ? status : wc.status;
+	vb_die("a queue pair has failed", vrb_wc_text(status));
+}
+
 /* Poll up to `most` completions; a failed one ends the job. */
 static int look(struct vrb_cq *cq, struct ibv_wc wc[POLLS], int most)
 {
@@ -92,7 +103,7 @@ static int look(struct vrb_cq *cq, struct ibv_wc wc[POLLS], int most)
 		vb_die("a completion queue", strerror(-got));
 	for (int i = 0; i < got; i++)
 		if (wc[i].status != IBV_WC_SUCCESS)
-			vb_die("a queue pair has failed", vrb_wc_text(wc[i].status));
+			fails(wc[i].status);
 	return got;
 }
 
@@ -240,15 +251,30 @@ void vbench_post(struct bench *b)
 	vb.posted++;
 }
 
+/* Completions of what was posted; a failed one ends the job. */
+static int posted_take(void)
+{
+	const int most = vb.events < POLLS ? vb.events : POLLS;
+	struct ibv_wc wc[POLLS];
+	int got = 0;
+
+	for (int r = vb.out.first; r < vb.out.last; r++) {
+		int n = look(&vb.rail[r].send, wc, most);
+
+		for (int i = 0; i < n; i++)
+			vb.done[wc[i].wr_id % GROUPS_OUT]++;
+		got += n;
+	}
+	return got;
+}
+
 void vbench_complete(struct bench *b, unsigned left)
 {
 	const bool sleeps = vb.one_sided && vb.sleeps;
-	const int most = vb.events < POLLS ? vb.events : POLLS;
 	struct wait w = { 0 };
-	struct ibv_wc wc[POLLS];
 
 	while (vb.posted - vb.completed > left) {
-		int *done = &vb.done[vb.completed % GROUPS_OUT], got = 0;
+		int *done = &vb.done[vb.completed % GROUPS_OUT];
 
 		if (*done == vb.events) {
 			*done = 0;
@@ -259,14 +285,7 @@ void vbench_complete(struct bench *b, unsigned left)
 		}
 		if (sleeps)
 			event_wait(&vb.rail[vb.out.first].send, 0);
-		for (int r = vb.out.first; r < vb.out.last; r++) {
-			int n = look(&vb.rail[r].send, wc, most);
-
-			for (int i = 0; i < n; i++)
-				vb.done[wc[i].wr_id % GROUPS_OUT]++;
-			got += n;
-		}
-		if (got)
+		if (posted_take())
 			wait_again(&w);
 		else if (!sleeps)
 			wait_more(&w, 0);
@@ -378,12 +397,16 @@ static bool is_in_memory(const struct bench *b)
 	return b->validating ? now != vb.before : news > 0 && news < 128;
 }
 
+/* Memory does not tell that nothing comes: a message of this side that has failed does. */
 static void memory_arrive(const struct bench *b)
 {
 	struct wait w = { 0 };
 
-	while (!is_in_memory(b))
+	while (!is_in_memory(b)) {
 		wait_more(&w, 0);
+		if (w.empty >= SPINS && vb.posted > vb.completed)
+			posted_take();
+	}
 }
 
 /* Is the group that is arriving whole, or certain to stay incomplete? */

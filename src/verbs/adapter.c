@@ -43,12 +43,15 @@ static int asked_make(struct vrb_adapter *a, const struct vrb_port *port, struct
 	const struct vrb_qp_limits want = {
 		.send_wr = 1, .recv_wr = 1, .send_sge = 1, .recv_sge = 1, .inline_bytes = 256,
 	};
+	enum { entries = 2 };
+	char why[192];
 	int rc;
 
-	out->cq = ibv_create_cq(a->context, 2, NULL, NULL, 0);
+	out->cq = ibv_create_cq(a->context, entries, NULL, NULL, 0);
 	if (!out->cq) {
 		rc = errno ? -errno : -EIO;
-		rg_error("%s: cannot make a completion queue: %s", port->name, strerror(-rc));
+		rg_error("%s: cannot make a completion queue: %s", port->name,
+			 vrb_cq_refused(a, entries, rc, why, sizeof(why)));
 		return rc;
 	}
 	rc = vrb_qp_create(a, port, out->cq, NULL, &want, &out->qp);

@@ -91,7 +91,7 @@ const char *vrb_cq_refused(const struct vrb_adapter *adapter, uint32_t entries, 
 	else if (rc == -ENOMEM)
 		snprintf(buf, size, "%s (%llu entries of %d bytes are %llu KiB of locked memory%s)",
 			 strerror(-rc), (unsigned long long)room, ENTRY_BYTES,
-			 (unsigned long long)(room * ENTRY_BYTES / 1024),
+			 (unsigned long long)((room * ENTRY_BYTES + 1023) / 1024),
 			 locked_limit(memory, sizeof(memory)));
 	else
 		snprintf(buf, size, "%s%s", strerror(-rc), group_limit(adapter, group, sizeof(group)));

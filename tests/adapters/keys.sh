@@ -73,6 +73,8 @@ expect "rg_verbs_bw: a limit of one host" refuses 'soft0:1 grants a queue pair 1
 expect "... one line" [ "$(ours rg_verbs_bw)" -eq 1 ]
 on cqmem=4KiB 2 ./pt2pt/rg_verbs_bw --sizes 4K --time-cap 20ms
 expect "rg_verbs_bw: locked memory" refuses 'entries of 64 bytes are [0-9]* KiB of locked memory'
+on ports=4,cqmem=64KiB 2 ./pt2pt/rg_verbs_bibw --sizes 4K --window 16 --over stripe --time-cap 20ms
+expect "rg_verbs_bibw: the arithmetic" refuses 'soft0:[1-4]: cannot make a completion queue: .* entries of 64 bytes are [1-9][0-9]* KiB'
 on maxcqe=161 2 ./pt2pt/rg_verbs_bw --sizes 4K --window 120 --time-cap 20ms
 expect "rg_verbs_bw: entries" refuses '^rg_verbs_bw: soft0: cannot make a .*: 248 entries needed, the device has 161$'
 expect "... one line of all ranks" [ "$(ours rg_verbs_bw)" -eq 1 ]

@@ -2,6 +2,7 @@
  * ring.c - an MPI program that knows nothing of rails: each rank sends to the next one, and checks.
  *
  *	ring all	to all, itself first
+ *	ring late	4 s after the start
  *	ring busy	then ranks 1 and 3 of four go on for 10 s, while the others are in no call of MPI
  */
 #include <mpi.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST = 1 << 20, BUSY_SECONDS = 10 };
+enum { MOST = 1 << 20, BUSY_SECONDS = 10, LATE_SECONDS = 4 };
 
 static int rank, size;
 
@@ -49,13 +50,16 @@ static void go_on(unsigned char *out, unsigned char *in)
 
 int main(int argc, char **argv)
 {
-	const bool all = argc > 1 && strcmp(argv[1], "all") == 0, busy = argc > 1 && !all;
+	const char *mode = argc > 1 ? argv[1] : "";
+	const bool all = strcmp(mode, "all") == 0, busy = strcmp(mode, "busy") == 0;
 	unsigned char *out = malloc(MOST), *in = malloc(MOST);
 	int sum = 0;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	if (strcmp(mode, "late") == 0)
+		sleep(LATE_SECONDS);
 	for (size_t bytes = 1; out && in && bytes <= MOST; bytes *= 4)
 		for (int by = all ? 0 : 1; by < (all ? size : 2); by++)
 			pass_on(out, in, bytes, by);

@@ -550,7 +550,8 @@ static bool is_lost(struct rail_peer *peer, bool cut_matters, uint64_t now_ns)
 		return false;
 	if (!rc && is_silent(peer, now_ns))
 		return true;
-	if (!rail_reach_is_lost(&peer->demand->reach, rc, now_ns))
+	if (!rail_reach_is_lost(&peer->demand->reach, rc, now_ns,
+				port->kind == VRB_SOFTHCA ? REACH_LIMIT_NS : REACH_PORT_NS))
 		return false;
 	cut = rc == -ENETUNREACH;
 	rail_reach_ends(port_towards(peer, &copy), &peer->demand->to, ends);

@@ -23,13 +23,16 @@ bool rail_reach_due(struct rail_reach *r, uint64_t now_ns)
 	return true;
 }
 
-bool rail_reach_is_lost(struct rail_reach *r, int rc, uint64_t now_ns)
+bool rail_reach_is_lost(struct rail_reach *r, int rc, uint64_t now_ns, uint64_t limit_ns)
 {
 	if (!rc)
 		r->cut_ns = 0;
 	else if (!r->cut_ns)
 		r->cut_ns = now_ns;
-	return rc == -ECONNRESET || rc == -ESHUTDOWN || (rc && rg_reached(r->cut_ns + REACH_LIMIT_NS, now_ns));
+	/* What was not asked has not been silent. */
+	if (rc)
+		r->silent_ns = 0;
+	return rc == -ECONNRESET || rc == -ESHUTDOWN || (rc && rg_reached(r->cut_ns + limit_ns, now_ns));
 }
 
 bool rail_reach_tell(struct rail_reach *r, uint64_t now_ns)

@@ -6,7 +6,8 @@
  * sender of a datagram learns nothing of its loss.  vrb_ud_lost decides, by this host's knowledge
  * of the path and of the process at its end.  A process that has ended is lost at once.  A path
  * that is cut may come back, as a cable does: the peer is lost when every check has found the path
- * cut for REACH_LIMIT_NS.  Checks with a gap between them begin anew: this process may have been
+ * cut for REACH_LIMIT_NS, on an adapter REACH_PORT_NS: after events.h has ended the rail of a port
+ * that stays DOWN.  Checks with a gap between them begin anew: this process may have been
  * stopped.
  *
  * An adapter knows nothing of the path beyond its port.  There a peer that has been silent for
@@ -23,6 +24,7 @@
 
 enum { REACH_FIRST_NS = 400000000, REACH_EVERY_NS = 200000000 };
 #define REACH_LIMIT_NS 3000000000ull
+#define REACH_PORT_NS 12000000000ull
 #define REACH_GAP_NS 2500000000ull
 #define REACH_TELL_NS 5000000000ull
 #define REACH_SILENCE_NS 60000000000ull
@@ -39,8 +41,8 @@ struct rail_reach {
 
 /* Is a check due? */
 bool rail_reach_due(struct rail_reach *r, uint64_t now_ns);
-/* A check has found `rc` (vrb_ud_lost): is the peer lost? */
-bool rail_reach_is_lost(struct rail_reach *r, int rc, uint64_t now_ns);
+/* A check has found `rc` (vrb_ud_lost): is the peer lost, after limit_ns without a path? */
+bool rail_reach_is_lost(struct rail_reach *r, int rc, uint64_t now_ns, uint64_t limit_ns);
 /* True once: a peer that no check finds lost has been silent for so long that a line is due. */
 bool rail_reach_tell(struct rail_reach *r, uint64_t now_ns);
 /* And so long that it counts as lost. */
