@@ -181,6 +181,12 @@ enum softhca_reach {
 	SOFTHCA_RESET,		/* a connection to it was reset: it has ended, or has lost the path */
 };
 int softhca_query_reach(const struct ibv_ah *ah, uint32_t qpn);
+/*
+ * Does the software HCA see by itself that the other end of this queue pair is there?  True: over TCP, where the
+ * other host's kernel has answered lately; a request that only asks for a sign of life is needless.  False: it may
+ * not be there; the connection has ended; or nothing but a request tells, as in memory and on other devices.
+ */
+bool softhca_hears_peer(struct ibv_qp *qp);
 
 /*
  * Fidelity: whether this machine can keep to the model now.  0: as far as can be

@@ -134,6 +134,11 @@ static int reach_lost(int reach, const char **why)
 	}
 }
 
+bool vrb_qp_hears_peer(const struct vrb_port *port, const struct vrb_qp *qp)
+{
+	return port->net && qp->qp && softhca_hears_peer(qp->qp);
+}
+
 int vrb_qp_lost(struct vrb_adapter *adapter, const struct vrb_port *port, const struct vrb_qp *qp,
 		const char **why)
 {

@@ -464,6 +464,8 @@ int vrb_ud_lost(struct vrb_adapter *adapter, const struct vrb_port *port,
 /* The same of the peer of a connected queue pair.  0: no sign of it, or no software HCA. */
 int vrb_qp_lost(struct vrb_adapter *adapter, const struct vrb_port *port, const struct vrb_qp *qp,
 		const char **why);
+/* Does the software HCA over TCP know by itself that the peer's host answers?  False: a request would tell. */
+bool vrb_qp_hears_peer(const struct vrb_port *port, const struct vrb_qp *qp);
 /* 0 or -errno, silent: a datagram may be lost anyway.  Buffers are registered, and stay. */
 int vrb_ud_send(struct vrb_ud *ud, struct ibv_ah *ah, uint32_t qpn, uint64_t wr_id,
 		const void *at, uint32_t bytes, uint32_t lkey);

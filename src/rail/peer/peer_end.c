@@ -3,7 +3,8 @@
  *
  * A process that only waits for a peer has no request that could fail.  So every peer is
  * probed once a second, by an empty write on each lane that has carried anything.  A single
- * lane would not do: lanes are on several rails, and each rail fails by itself.
+ * lane would not do: lanes are on several rails, and each rail fails by itself.  Over TCP the kernels
+ * ask each other, and a probe would wake the peer: it asks only where no answer has come.
  */
 #include <errno.h>
 
@@ -82,7 +83,8 @@ static void lane_probe(struct rail_peer *peer, struct rail_lane *lane)
 {
 	/* No CQ: there is no such lane. */
 	if (!peer->error && lane->cq && !lane_is_probed(lane) &&
-	    (lane == peer_bound_tx(peer)->lane || rail_lane_is_used(lane)))
+	    (lane == peer_bound_tx(peer)->lane || rail_lane_is_used(lane)) &&
+	    !vrb_qp_hears_peer(peer->ctx->rail[lane->rail].port, &lane->qp))
 		rail_lane_probe(lane);
 }
 

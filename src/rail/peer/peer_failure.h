@@ -12,8 +12,8 @@ struct rail_peer;
 void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /*
- * The same for what all processes of this host meet: of those of the job the first one has the line.  path: rail_reach_ends
- * of one that is cut, which is one line for all peers there; NULL: the peer's process has ended.
+ * The same for what all processes of this host meet: of those of the job the first one has the line.  path: the
+ * rail_reach_ends of one that is cut, which is one line for all peers there; NULL: the peer's process has ended.
  */
 void rail_peer_fail_together(struct rail_peer *peer, const char *path, int error, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

@@ -8,6 +8,7 @@
 #include "softhca/object/link.h"
 #include "softhca/object/loss.h"
 #include "softhca/object/net.h"
+#include "softhca/object/qp.h"
 #include "softhca/object/query.h"
 #include "softhca/softhca.h"
 
@@ -108,6 +109,14 @@ HCA_EXPORT int softhca_query_reach(const struct ibv_ah *ibv, uint32_t qpn)
 	default:
 		return path_reach(f, ah);
 	}
+}
+
+HCA_EXPORT bool softhca_hears_peer(struct ibv_qp *ibv)
+{
+	const struct hca_qp *qp = hca_qp_of(ibv);
+
+	return hca_device_is_ours(ibv->context->device) && qp->link == qp->fabric->wire && qp->link &&
+	       !qp->datagram && qp->link->hears_peer(qp);
 }
 
 static_assert(sizeof(((struct softhca_model *)NULL)->port_rate) ==

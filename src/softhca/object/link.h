@@ -192,6 +192,11 @@ struct hca_link_operations {
 	 */
 	enum hca_fate (*datagram_fate)(struct hca_fabric *f, uint32_t port, const union ibv_gid *gid,
 				       uint32_t qpn);
+	/*
+	 * Has the host of a connected peer shown lately that it is there, by itself?  Any thread, without a
+	 * system call.
+	 */
+	bool (*hears_peer)(const struct hca_qp *qp);
 
 	/*
 	 * Serve them: receive, send, upcalls.  By one thread at a time, in every verb that polls or

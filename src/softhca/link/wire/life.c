@@ -27,6 +27,8 @@
 #define PATIENCE_NS 5000000000ull	/* TCP needs so long to overcome losses */
 #define UNRELIABLE_NS 1000000000ull	/* then messages without a connection are lost */
 #define QUESTION_NS 2000000000ull	/* for an answer, with one repetition by the kernel */
+/* Keepalive asks after two seconds, a look follows within one. */
+#define HEARD_NS 4000000000ull
 #define LOSSY_NS 1000000000ull		/* after losses, the first question */
 #define MSEC_NS 1000000ull
 #define SEC_NS 1000000000ull
@@ -205,11 +207,20 @@ static bool is_answered(struct hca_wire_qp *w)
 void hca_wire_life_begin(struct hca_wire_qp *w, uint64_t now_ns)
 {
 	w->life = (struct hca_wire_life){ .acked_ns = now_ns, .alive_ns = now_ns, .ask_fd = -1 };
+	atomic_store_explicit(&w->heard_ns, now_ns, memory_order_relaxed);
 }
 
 void hca_wire_life_end(struct hca_wire_qp *w)
 {
 	ask_no_more(w);
+	atomic_store_explicit(&w->heard_ns, 0, memory_order_relaxed);
+}
+
+bool hca_wire_hears_peer(const struct hca_qp *qp)
+{
+	const uint64_t heard_ns = qp->wire ? atomic_load_explicit(&qp->wire->heard_ns, memory_order_relaxed) : 0;
+
+	return heard_ns && !rg_reached(heard_ns + HEARD_NS, rg_now_ns());
 }
 
 static bool works(const struct hca_wire_qp *w)
@@ -312,6 +323,7 @@ bool hca_wire_is_silent(struct hca_wire_qp *w, uint64_t now_ns)
 
 	if (getsockopt(w->stream.fd, IPPROTO_TCP, TCP_INFO, &info, &size))
 		return false;
+	atomic_store_explicit(&w->heard_ns, now_ns - info.tcpi_last_ack_recv * MSEC_NS, memory_order_relaxed);
 	lossy = info.tcpi_unacked && info.tcpi_retransmits;
 	since_ns = silent_since(w, &info, lossy, now_ns);
 	silence_ns = since_ns < now_ns ? now_ns - since_ns : 0;

@@ -309,6 +309,7 @@ const struct hca_link_operations hca_wire_link = {
 	.transfer_whole = hca_wire_transfer,
 	.transfer_drop = transfer_drop,
 	.datagram_fate = hca_wire_datagram_fate,
+	.hears_peer = hca_wire_hears_peer,
 	.progress = progress,
 	.wait_fd = wait_fd,
 	.sleep_begins = sleep_begins,

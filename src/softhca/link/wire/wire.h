@@ -93,6 +93,7 @@ struct hca_wire_qp {
 	unsigned silent_calls;
 	struct hca_stream stream;
 	struct hca_wire_life life;
+	_Atomic uint64_t heard_ns;	/* when the peer's host answered last, by the last look; 0: not connected */
 
 	/* Requester. */
 	uint32_t acked;			/* sequence of the oldest request under way */
@@ -352,6 +353,7 @@ void hca_wire_life_end(struct hca_wire_qp *w);
  * long; people have been told, and the stream ends by a reset when it is closed.
  */
 bool hca_wire_is_silent(struct hca_wire_qp *w, uint64_t now_ns);
+bool hca_wire_hears_peer(const struct hca_qp *qp);
 /* Lines about the end of a queue pair's connection: -errno of the kernel; a descriptor that the program closed. */
 void hca_wire_say_failed(struct hca_wire_qp *w, int error);
 void hca_wire_say_taken(struct hca_wire_qp *w);
