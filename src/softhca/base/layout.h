@@ -32,7 +32,7 @@
 #include <stdint.h>
 
 enum {
-	HCA_ABI = 7,			/* version of this file and of registry.h */
+	HCA_ABI = 8,			/* version of this file and of registry.h */
 	HCA_LINE = 64,
 	HCA_PAGE = 4096,
 	HCA_SPEC_MAX = 896,		/* canonical spec with its NUL */
