@@ -45,6 +45,36 @@ for name in one two; do
 	expect "job $name has found its rails" grep -q "3 rails by the software HCA over TCP" "$work/$name.err"
 done
 
+# What the kernel gives to a stopped process is asked of others again, which are of its fabric or of another.
+RG_MEET=$work/meet
+mkdir "$RG_MEET"
+# end_at HOST FABRIC ME PEER ACTION...: tests/net/end, in the background
+end_at() {
+	end_host=$1 end_fabric=$2
+	shift 2
+	# shellcheck disable=SC2016
+	start "$end_host" env RG_MEET="$RG_MEET" SOFTHCA_FABRIC="$end_fabric-$$" SOFTHCA_SPEC=net=eth0 \
+		sh -c 'echo $$ >"$RG_MEET/$1.pid" && exec tests/net/end "$@"' sh "$@" \
+		>"$work/$1.out" 2>"$work/$1.err"
+}
+written() {
+	out=$work/$1.out err=$work/$1.err
+	until grep -q "^write: " "$out" || ! kill -0 "$started"; do sleep 0.1; done
+	expect "$2" grep -q "^write: success" "$out"
+}
+end_at 1 one b a connect rest never
+end_at 0 one a b connect write 8 rest never
+written a "the first pair"
+on 1 sh -c 'kill -STOP "$1"' sh "$(cat "$RG_MEET/b.pid")"
+for fabric in one two; do
+	for pair in 1 2 3; do
+		end_at 1 $fabric d$fabric$pair c$fabric$pair connect rest never
+		end_at 0 $fabric c$fabric$pair d$fabric$pair connect write 8 rest never
+		written c$fabric$pair "next to a stopped process: pair $pair, fabric $fabric"
+	done
+done
+on 1 sh -c 'kill -KILL "$1"' sh "$(cat "$RG_MEET/b.pid")"
+
 # A job that is killed takes no port with it.  The other one has begun, and goes on.
 rows() {
 	until grep -q "Pass$" "$work/$1.out" 2>/dev/null || [ -s "$work/$1.rc" ]; do sleep 0.1; done
