@@ -132,8 +132,7 @@ static bool is_crossed(const struct hca_rail *rail, const struct sockaddr_storag
 /*
  * A peer on another host is reached over the rail's interface alone.  A call that arrives on another one is
  * tried all the same.  Where that fails the next is refused, by an answer that goes out as the system routes it.
- * On a shared port this process may not be the one that answers: the answer binds (incoming_reply), since no
- * other process could undo it.
+ * On a shared port this process may not be the one that answers: the answer binds (incoming_reply).
  */
 static int incoming_place(const struct hca_meet *m, struct hca_incoming *in, int fd, struct hca_rail *rail)
 {
@@ -152,7 +151,7 @@ static int incoming_place(const struct hca_meet *m, struct hca_incoming *in, int
 		in->through = 0;
 	in->crossed = in->through && is_crossed(rail, &peer);
 	in->away = !in->crossed;
-	return in->crossed || m->handovers.fd >= 0 ? 0 : hca_socket_interface(fd, rail->index);
+	return in->crossed || (m->handovers.fd >= 0 && !in->through) ? 0 : hca_socket_interface(fd, rail->index);
 }
 
 static struct hca_incoming *incoming_make(struct hca_meet *m, struct hca_rail *rail, int fd)
