@@ -34,10 +34,10 @@
  * that takes files.  Files are member registries and, where the system denies
  * memfd_create or with SOFTHCA_MEMORY=file, shared memory as files without a name.
  * With net=: SOFTHCA_PORTS, the TCP ports to listen on, FIRST-LAST, "18600-18855" unless
- * set: processes of a user share those of the upper half when none is free, so that one port
- * is enough for each user of a host (firewalls must let them pass); SOFTHCA_SECRET_FILE, a
- * file that only its user may read, with the secret that all processes of the fabric prove to
- * each other (~/.softhca/secret, made at first use); SOFTHCA_LINK=tcp, TCP between processes of one host, too.
+ * set: processes of a user share ports when none is free, so that one is enough for each user
+ * of a host (firewalls must let them pass); SOFTHCA_SECRET_FILE, a file that only its user may read,
+ * with the secret that all processes of the fabric prove to each other (~/.softhca/secret, made at
+ * first use); SOFTHCA_LINK=tcp, TCP between processes of one host, too.
  * ibv_get_device_list shows software devices only with SOFTHCA_EXPOSE=1 (the
  * softhca command sets it).
  */

@@ -22,7 +22,6 @@ static void all_fail(int error, const char *word)
 		call();
 		assert_int_equal(caller.told[i].error, error);
 		assert_non_null(strstr(caller.told[i].why, word));
-		meet_time_pass(SECOND_NS);
 	}
 }
 
@@ -44,26 +43,51 @@ static void test_one_port(void **state)
 	assert_true(hca_meet_next_ns(b.meet) == UINT64_MAX);
 }
 
-/* The upper half of a range is for sharing.  A process with a port of its own hands over as well. */
-static void test_ports_of_a_range(void **state)
+/* A process with a port of its own hands over as well. */
+static void test_own_port(void **state)
 {
 	struct meet_end *const ends[] = { &a, &b, &c, &caller };
 
 	for (unsigned i = 0; i < 4; i++) {
 		meet_end_prepare(ends[i], i < 3 ? THERE : CALLER);
-		ends[i]->config.port_last = MEET_FIRST + 1;
+		ends[i]->config.port_last = MEET_FIRST + 31;
+		if (i == 1 || i == 2)
+			ends[i]->config.port_first = MEET_FIRST + 31;
 		assert_int_equal(meet_end_open(ends[i]), 0);
 	}
 	assert_int_equal(hca_meet_port(a.meet), MEET_FIRST);
-	assert_int_equal(hca_meet_port(b.meet), MEET_FIRST + 1);
-	assert_int_equal(hca_meet_port(c.meet), MEET_FIRST + 1);
+	assert_int_equal(hca_meet_port(b.meet), MEET_FIRST + 31);
+	assert_int_equal(hca_meet_port(c.meet), MEET_FIRST + 31);
 	assert_int_equal(hca_meet_shared(a.meet), -1);
 	assert_int_equal(hca_meet_shared(caller.meet), -1);
 	owner_is(&a, &c);
 	owner_is(&b, &c);
 	calls_reach(&c);
-	assert_true(a.asked > 0);
+	assert_int_equal(a.asked, CALLS);
+	assert_int_equal(b.asked, 0);
+}
+
+/* Free ports come first; of those that are taken, one of this user's. */
+static void test_ports_of_a_range(void **state)
+{
+	const int other = meet_raw_listen(THERE, 1);
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct meet_end *const e = (struct meet_end *const[]){ &a, &b, &c }[i];
+
+		meet_end_prepare(e, THERE);
+		e->config.port_first = MEET_FIRST;
+		e->config.port_last = MEET_FIRST + 2;
+		assert_int_equal(meet_end_open(e), 0);
+		assert_int_equal(hca_meet_port(e->meet), MEET_FIRST + (i == 0 ? 1 : 2));
+	}
+	close(other);
+	close_end(&c);
+	assert_int_equal(meet_end_open(&c), 0);
+	assert_int_equal(hca_meet_port(c.meet), MEET_FIRST);
 	assert_true(hca_port_is_shared(7, 7, 7));
+	assert_true(hca_port_is_shared(18600, 18600, 18603));
+	assert_false(hca_port_is_shared(18600, 18600, 18604));
 	assert_false(hca_port_is_shared(18727, 18600, 18855));
 	assert_true(hca_port_is_shared(18728, 18600, 18855));
 	assert_true(hca_port_is_shared(65535, 1, 65535));
@@ -96,9 +120,10 @@ static void test_fabric_is_not_there(void **state)
 	start_there(&a, "one");
 	start_there(&b, "two");
 	/* On a host of its own it would not be found either: it shares no port. */
-	start_caller_with("three", MEET_FIRST + 1);
+	start_caller_with("three", MEET_FIRST + 31);
 	all_fail(ECONNREFUSED, "of this fabric");
-	/* A process that comes is found. */
+	/* A process that comes is found, also soon after a search in vain. */
+	call();
 	start_there(&c, "three");
 	calls_reach(&c);
 }
@@ -298,7 +323,7 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
 	const struct CMUnitTest tests[] = {
-		CASE(one_port), CASE(ports_of_a_range), CASE(other_fabric), CASE(other_fabric_and_owner),
+		CASE(one_port), CASE(own_port), CASE(ports_of_a_range), CASE(other_fabric), CASE(other_fabric_and_owner),
 		CASE(fabric_is_not_there), CASE(owner_has_gone), CASE(circle), CASE(stopped), CASE(one_ends),
 		CASE(rails), CASE(probe_and_fabric), CASE(no_port), CASE(port_of_another_user),
 	};

@@ -439,12 +439,42 @@ static void test_busy(void **state)
 	close(fd);
 }
 
+/* A process that shares the port is stopped: it is asked no more than its share. */
+static void test_stopped(void **state)
+{
+	struct softhca_probed result;
+	unsigned later = 0;
+
+	close_both(state);
+	setenv("SOFTHCA_PORTS", "18999", 1);
+	open_both(state);
+	open_probe(&second[1], 1, JOB + 1);
+	unsetenv("SOFTHCA_PORTS");
+	for (unsigned i = 0; i < 40; i++) {
+		call(0, "rail0", &result);
+		for (unsigned turn = 0; turn < 6 && result.code == SOFTHCA_PROBE_NONE; turn++) {
+			for (unsigned h = 0; h < 200 && result.code == SOFTHCA_PROBE_NONE; h++) {
+				enter(h % 2);
+				softhca_probe_progress(host[h % 2].probe);
+				usleep(100);
+			}
+			if (result.code == SOFTHCA_PROBE_PASSED)
+				later += turn > 0;
+			else
+				skipped_ns += 800000000;
+		}
+		assert_true(result.code == SOFTHCA_PROBE_PASSED || result.code == SOFTHCA_PROBE_SILENT);
+	}
+	/* All but one of 10^8 runs, since the kernel draws. */
+	assert_true(later > 0);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(test_##name, open_both, close_both)
 	const struct CMUnitTest tests[] = {
 		CASE(passes), CASE(mtus), CASE(long_packets_of_one_direction), CASE(other_job), CASE(other_host), CASE(no_route), CASE(nobody),
-		CASE(silence), CASE(garbage), CASE(crowd), CASE(ports), CASE(busy), CASE(shared_port),
+		CASE(silence), CASE(garbage), CASE(crowd), CASE(ports), CASE(busy), CASE(shared_port), CASE(stopped),
 	};
 
 	if (enter_namespace() || hosts_make()) {

@@ -14,8 +14,8 @@
 #include "softhca/link/wire/bytes.h"
 #include "softhca/link/wire/socket.h"
 
-enum { BACKLOG = 256, VERSION = 0, TIMES = 1, LENGTH = 2, BEGIN = 4, MAGIC_BYTES = 8, JOB = 8 };
-/* A search asks for each number once, in about a millisecond: strangers cause one so often. */
+enum { BACKLOG = 256, FIRST_NUMBERS = 8, VERSION = 0, TIMES = 1, LENGTH = 2, BEGIN = 4, MAGIC_BYTES = 8, JOB = 8 };
+/* A search asks for each number once, in about a millisecond: strangers cause one so often, else for the first. */
 #define SEARCH_NS 20000000u
 
 static const unsigned char greeting_magic[MAGIC_BYTES] = { 's', 'o', 'f', 't', 'h', 'c', 'a', '?' };
@@ -271,17 +271,17 @@ int hca_handover_to(const unsigned char group[HCA_HASH_BYTES], unsigned number, 
 }
 
 /* Any that takes it, from this number on.  A number that exists needs another socket for the next one. */
-static int send_to_first(const unsigned char group[HCA_HASH_BYTES], unsigned *number,
+static int send_to_first(const unsigned char group[HCA_HASH_BYTES], unsigned *number, unsigned end,
 			 const struct hca_handover *h)
 {
 	int to = socket_make(), rc = -ECONNREFUSED;
 	unsigned n;
 
 	if (to < 0) {
-		*number = HCA_HANDOVER_NUMBERS;
+		*number = end;
 		return to;
 	}
-	for (n = *number; rc == -ECONNREFUSED && n < HCA_HANDOVER_NUMBERS; n++)
+	for (n = *number; rc == -ECONNREFUSED && n < end; n++)
 		rc = send_to(to, group, n, h);
 	hca_socket_close(to);
 	*number = n;
@@ -291,18 +291,18 @@ static int send_to_first(const unsigned char group[HCA_HASH_BYTES], unsigned *nu
 int hca_handover_to_any(struct hca_handover_search *s, const unsigned char group[HCA_HASH_BYTES],
 			const struct hca_handover *h, uint64_t now_ns)
 {
+	const unsigned end = now_ns < s->again_ns ? FIRST_NUMBERS : HCA_HANDOVER_NUMBERS;
 	unsigned n = 0;
 	int rc;
 
 	if (memcmp(group, s->group, HCA_HASH_BYTES) == 0 && hca_handover_to(group, s->number, h) == 0)
 		return 0;
-	if (now_ns < s->again_ns)
-		return -EBUSY;
 	do
-		rc = send_to_first(group, &n, h);
-	while (rc && n < HCA_HANDOVER_NUMBERS);
+		rc = send_to_first(group, &n, end, h);
+	while (rc && n < end);
 	if (rc) {
-		s->again_ns = now_ns + SEARCH_NS;
+		if (end > FIRST_NUMBERS)
+			s->again_ns = now_ns + SEARCH_NS;
 		return rc;
 	}
 	memcpy(s->group, group, HCA_HASH_BYTES);

@@ -75,7 +75,7 @@ int hca_handover_to(const unsigned char group[HCA_HASH_BYTES], unsigned number, 
 struct hca_handover_search {		/* of one process; zeros at first */
 	unsigned char group[HCA_HASH_BYTES];
 	unsigned number;		/* that was found there last */
-	uint64_t again_ns;		/* no search before: the last one found nothing */
+	uint64_t again_ns;		/* no long search before: the last one found nothing */
 };
 int hca_handover_to_any(struct hca_handover_search *s, const unsigned char group[HCA_HASH_BYTES],
 			const struct hca_handover *h, uint64_t now_ns);

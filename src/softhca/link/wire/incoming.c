@@ -33,7 +33,7 @@ struct hca_incoming {
 	struct hca_watch watch;
 	struct hca_incoming *next, **at;
 	struct hca_rail *rail;
-	bool away;			/* its other end is on another host */
+	bool away;			/* its other end is on another host, and is answered over the rail */
 	unsigned times;			/* that it has changed hands (recipient.c) */
 	unsigned through;		/* another interface than the rail's, on which it arrived; 0 */
 	bool crossed;			/* it is told so */
@@ -151,11 +151,11 @@ static bool is_crossed(const struct hca_rail *rail, const struct sockaddr_storag
 }
 
 /*
- * A peer on another host is answered over the rail's interface alone (incoming_reply).  A call that arrives on
- * another one is tried all the same.  Where that fails the next is refused, by an answer that goes out as the
- * system routes it.
+ * A peer on another host is reached over the rail's interface alone.  A call that arrives on another one is
+ * tried all the same.  Where that fails the next is refused, by an answer that goes out as the system routes it.
+ * On a shared port this process may not be the one that answers: the answer binds (incoming_reply).
  */
-static int incoming_place(struct hca_incoming *in, int fd, struct hca_rail *rail)
+static int incoming_place(const struct hca_meet *m, struct hca_incoming *in, int fd, struct hca_rail *rail)
 {
 	struct sockaddr_storage peer;
 	socklen_t bytes = sizeof(peer);
@@ -171,15 +171,15 @@ static int incoming_place(struct hca_incoming *in, int fd, struct hca_rail *rail
 	if (in->through == rail->index)
 		in->through = 0;
 	in->crossed = in->through && is_crossed(rail, &peer);
-	in->away = true;
-	return 0;
+	in->away = !in->crossed;
+	return in->crossed || (m->handovers.fd >= 0 && !in->through) ? 0 : hca_socket_interface(fd, rail->index);
 }
 
 static struct hca_incoming *incoming_make(struct hca_meet *m, struct hca_rail *rail, int fd)
 {
 	struct hca_incoming *in = calloc(1, sizeof(*in));
 
-	if (!in || incoming_place(in, fd, rail)) {
+	if (!in || incoming_place(m, in, fd, rail)) {
 		hca_socket_close(fd);
 		free(in);
 		return NULL;
@@ -332,7 +332,7 @@ static bool incoming_reply(struct hca_meet *m, struct hca_incoming *in, enum hca
 {
 	unsigned char drawn[HCA_RANDOM_BYTES];
 
-	if ((in->away && !in->crossed && hca_socket_interface(in->watch.fd, in->rail->index)) ||
+	if ((in->away && hca_socket_interface(in->watch.fd, in->rail->index)) ||
 	    getrandom(drawn, sizeof(drawn), GRND_NONBLOCK) != sizeof(drawn)) {
 		incoming_drop(m, in);
 		return false;

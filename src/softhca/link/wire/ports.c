@@ -6,6 +6,8 @@
 
 #include "softhca/base/base.h"
 
+enum { SMALL = 4 };		/* a range in which each user may have few ports */
+
 /* A port from 1 on, digits only; NULL: no such number, else what follows it. */
 static const char *port_parse(const char *text, uint16_t *port)
 {
@@ -43,7 +45,7 @@ int hca_ports_parse(const char *text, uint16_t *first, uint16_t *last)
 
 bool hca_port_is_shared(uint16_t port, uint16_t first, uint16_t last)
 {
-	return 2 * (port - first) >= last - first;
+	return last - first < SMALL || 2 * (port - first) >= last - first;
 }
 
 bool hca_ports_attempt(uint32_t turn, uint16_t first, uint16_t last, uint16_t *port, enum hca_listen *how)

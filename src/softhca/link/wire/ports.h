@@ -16,8 +16,8 @@
  */
 int hca_ports_parse(const char *text, uint16_t *first, uint16_t *last);
 /*
- * May processes of one user share this port of the range (handover.h)?  The upper half: hosts with fewer
- * processes are spared the socket that it takes.
+ * May processes of one user share this port of the range (handover.h)?  In the upper half, and in a range of
+ * 4 ports at most: hosts with fewer processes are spared the socket that it takes.
  */
 bool hca_port_is_shared(uint16_t port, uint16_t first, uint16_t last);
 /*

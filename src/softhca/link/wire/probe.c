@@ -29,8 +29,10 @@
 enum {
 	INCOMING_MAX = 256,		/* connections of others; beyond, the oldest silent one goes */
 	MTU_MAX = 65536,
+	REPEATS_MAX = 2,
 };
 #define PATIENCE_NS 3000000000u		/* two lost SYNs, of the first three */
+#define HEDGE_NS 750000000u		/* for a process that shares its port to answer */
 
 enum verdict { VERDICT_NONE, VERDICT_HERE, VERDICT_CROSSED, VERDICT_ASTRAY };
 
@@ -60,6 +62,9 @@ struct end {
 	unsigned times;			/* that it has changed hands */
 	struct hca_packets packets;	/* the last byte that the caller reads: the callee's shrank */
 	/* The caller's. */
+	struct sockaddr_storage there;
+	uint64_t again_ns;		/* it is called again; 0: it is not */
+	unsigned repeats;
 	uint8_t host[16];
 	struct softhca_probed *result;
 };
@@ -69,6 +74,7 @@ struct softhca_probe {
 	unsigned count;
 	uint64_t job;
 	uint8_t host[16];
+	uint16_t first, last;		/* ports */
 	int listener[SOFTHCA_NETS_MAX];
 	struct hca_handover_poll handovers;	/* if a port is shared (handover.h) */
 	struct hca_handover_search search;
@@ -174,6 +180,37 @@ static int answer_arrives(const struct softhca_probe *p, struct end *e)
 	return 0;
 }
 
+static bool is_shared(const struct softhca_probe *p, const struct sockaddr_storage *there)
+{
+	struct hca_endpoint e;
+
+	hca_address_endpoint(there, &e);
+	return hca_port_is_shared(e.port, p->first, p->last);
+}
+
+static int call_connect(const struct softhca_probe *p, unsigned from, const struct sockaddr_storage *there,
+			int *fd)
+{
+	struct sockaddr_storage here;
+
+	hca_gid_address(&p->list[from].gid, &here);
+	return hca_socket_connect(there, &here, p->list[from].index, fd);
+}
+
+/* A process that shares the port is stopped, perhaps: the kernel there may give the next call to another. */
+static void call_again(const struct softhca_probe *p, struct end *e)
+{
+	int fd, rc = call_connect(p, e->net, &e->there, &fd);
+
+	e->again_ns = 0;
+	if (rc && rc != -EINPROGRESS)
+		return;
+	hca_socket_close(e->fd);
+	e->fd = fd;
+	e->stage = STAGE_CONNECT;
+	e->repeats++;
+}
+
 /* 1: the call has ended; 0: not yet; -errno: it has failed. */
 static int caller_step(const struct softhca_probe *p, struct end *e)
 {
@@ -185,6 +222,8 @@ static int caller_step(const struct softhca_probe *p, struct end *e)
 		if (rc)
 			return rc == -EAGAIN ? 0 : rc;
 		e->stage = STAGE_GREETED;
+		if (e->repeats < REPEATS_MAX && is_shared(p, &e->there))
+			e->again_ns = rg_now_ns() + HEDGE_NS;
 	}
 	if (e->stage == STAGE_GREETED) {
 		n = hca_socket_fill(e->fd, e->in, HCA_GREETING_BYTES, &e->have);
@@ -328,6 +367,8 @@ static bool end_is_done(struct softhca_probe *p, struct end *e, uint64_t now_ns)
 
 	if (rc == 0 && rg_reached(e->due_ns, now_ns))
 		rc = -ETIMEDOUT;
+	if (rc == 0 && e->again_ns && !e->have && rg_reached(e->again_ns, now_ns))
+		call_again(p, e);
 	if (rc < 0 && e->caller)
 		call_ends(e, code_of(e, rc), UINT8_MAX);
 	return rc != 0;
@@ -430,17 +471,16 @@ HCA_EXPORT unsigned softhca_probe_progress(struct softhca_probe *p)
 HCA_EXPORT void softhca_probe_call(struct softhca_probe *p, unsigned from, const struct softhca_net *to,
 			const uint8_t host[16], struct softhca_probed *result)
 {
-	struct sockaddr_storage there, here;
+	struct sockaddr_storage there;
 	struct end *e;
 	int rc, fd;
 
 	*result = (struct softhca_probed){ SOFTHCA_PROBE_NONE, UINT8_MAX };
 	hca_gid_address(&to->gid, &there);
-	hca_gid_address(&p->list[from].gid, &here);
 	hca_address_port_set(&there, to->port);
 	rc = hca_rtnetlink_route(&p->list[from].gid, &to->gid, p->list[from].index);
 	if (!rc)
-		rc = hca_socket_connect(&there, &here, p->list[from].index, &fd);
+		rc = call_connect(p, from, &there, &fd);
 	if (rc && rc != -EINPROGRESS) {
 		result->code = (uint8_t)code_of(&(struct end){ .stage = STAGE_CONNECT }, rc);
 		return;
@@ -452,6 +492,7 @@ HCA_EXPORT void softhca_probe_call(struct softhca_probe *p, unsigned from, const
 		return;
 	}
 	e->caller = true;
+	e->there = there;
 	e->result = result;
 	memcpy(e->host, host, sizeof(e->host));
 	p->calls++;
@@ -519,6 +560,8 @@ HCA_EXPORT int softhca_probe_open(struct softhca_probe **out, struct softhca_net
 	p->list = list;
 	p->count = count < SOFTHCA_NETS_MAX ? count : SOFTHCA_NETS_MAX;
 	p->job = job;
+	p->first = first;
+	p->last = last;
 	p->handovers = (struct hca_handover_poll){ -1, -1, 0 };
 	hca_handover_of_job(job, p->group);
 	for (unsigned i = 0; i < p->count; i++)
