@@ -6,6 +6,7 @@
  * itself, until the queue pair is connected.  A stream that has carried messages is never replaced:
  * its loss is the loss of the peer.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <netinet/in.h>
@@ -15,6 +16,7 @@
 
 #include "softhca/base/gid.h"
 #include "softhca/base/netif.h"
+#include "softhca/base/rtnetlink.h"
 #include "softhca/link/wire/socket.h"
 #include "softhca/link/wire/wire.h"
 #include "softhca/object/fabric.h"
@@ -24,7 +26,7 @@
 enum {
 	SOON_NS = 5000000,	/* between calls of a peer that has not got so far: at first ... */
 	LATER_NS = 200000000,	/* ... and at last, while requests may wait */
-	SILENT_CALLS = 12,	/* of 5 s each, to a host that answers */
+	SILENT_CALLS = 12,	/* of HCA_MEET_PATIENCE_NS each, to a host that answers */
 	TIMER_NS = 20000000,	/* between two looks while something waits */
 	KEEPALIVE_S = 2,	/* an idle connection shows its life so often (life.c) */
 	ROOM = 1 << 19,		/* so much arrives without a pause for the kernel to announce room */
@@ -313,9 +315,34 @@ static bool may_change(int error)
 	return error != EACCES && error != EPROTONOSUPPORT && error != EINVAL;
 }
 
+/* A packet of a socket that is bound to an interface leaves without a route, and gets no answer. */
+const char *hca_wire_why(const struct hca_wire *wire, unsigned rail, const union ibv_gid *host, int error,
+			 const char *why, char text[HCA_WIRE_WHY_BYTES])
+{
+	const struct hca_netif *local = &wire->fabric->netif[rail];
+	const int rc = error == ETIMEDOUT ? hca_rtnetlink_route(&local->gid, host, local->index) : 0;
+	char address[INET6_ADDRSTRLEN];
+
+	if (rc)
+		snprintf(text, HCA_WIRE_WHY_BYTES, "%s: %s over this interface", hca_gid_format(host, address,
+			 sizeof(address)), strerror(-rc));
+	else
+		snprintf(text, HCA_WIRE_WHY_BYTES, "%s%s", why, error != ECONNREFUSED ? "" :
+			 ": it has ended, or a firewall rejects these TCP ports (SOFTHCA_PORTS)");
+	return text;
+}
+
+/* The host answers for a stopped process: requests wait for the next call, whatever their timeouts are. */
+static void wait_for_stopped(struct hca_wire_qp *w)
+{
+	if (w->deadline_ns)
+		w->deadline_ns = rg_now_ns() + LATER_NS + HCA_MEET_PATIENCE_NS + hca_wire_patience_ns(w->qp);
+}
+
 void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
 {
 	struct hca_wire_qp *w = token;
+	char text[HCA_WIRE_WHY_BYTES];
 
 	(void)arg;
 	if (*(enum hca_wire_source *)token == HCA_WIRE_PEER) {
@@ -325,11 +352,12 @@ void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
 	hca_lock(&w->qp->lock);
 	if (w->state == HCA_WIRE_CALLING && may_change(error)) {
 		free(w->why);
-		w->why = strdup(why);
+		w->why = strdup(hca_wire_why(w->wire, w->qp->attr.port_num - 1u, &w->qp->attr.ah_attr.grh.dgid,
+					     error, why, text));
 		if (error == ETIMEDOUT)
 			hca_wire_say_unconnected(w);
 		if (error == EBUSY && w->silent_calls++ < SILENT_CALLS)
-			w->deadline_ns = 0;	/* the host answers for a stopped process */
+			wait_for_stopped(w);
 		hca_wire_pause_calls(w);
 	} else if (w->state == HCA_WIRE_CALLING) {
 		hca_wire_say(w->wire, w->qp->attr.port_num - 1u, &w->qp->attr.ah_attr.grh.dgid,
