@@ -1,6 +1,7 @@
 /* rtnetlink.c - see rtnetlink.h. */
 #include "softhca/base/rtnetlink.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,15 +15,9 @@ enum {
 	TRIES_MAX = 64,			/* of a table that changes meanwhile */
 };
 
-static int ask(int fd, uint16_t request)
+static int ask(int fd, const struct nlmsghdr *question)
 {
-	struct {
-		struct nlmsghdr h;
-		struct ifinfomsg m;	/* also as long as struct ifaddrmsg needs */
-	} q = { .h = { .nlmsg_len = sizeof(q), .nlmsg_type = request,
-		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP } };
-
-	return send(fd, &q, sizeof(q), 0) == (ssize_t)sizeof(q) ? 0 : -errno;
+	return send(fd, question, question->nlmsg_len, 0) == (ssize_t)question->nlmsg_len ? 0 : -errno;
 }
 
 /* Rows of a table, as the kernel sent them. */
@@ -94,14 +89,13 @@ static int rows_visit(const struct rows *r, int (*visit)(void *arg, struct nlmsg
 }
 
 /* A change during a dump makes the kernel leave rows out, or send them twice: it says so. */
-int hca_rtnetlink_dump_from(int fd, uint16_t request, int (*visit)(void *arg, struct nlmsghdr *h),
-			    void *arg)
+static int dump(int fd, const struct nlmsghdr *question, int (*visit)(void *arg, struct nlmsghdr *h), void *arg)
 {
 	struct rows rows = { .interrupted = true };
 	int tries = 0, rc = 0;
 
 	while (!rc && rows.interrupted && tries++ < TRIES_MAX) {
-		rc = ask(fd, request);
+		rc = ask(fd, question);
 		if (!rc)
 			rc = rows_read(fd, &rows);
 	}
@@ -109,6 +103,18 @@ int hca_rtnetlink_dump_from(int fd, uint16_t request, int (*visit)(void *arg, st
 		rc = rows.interrupted ? -EAGAIN : rows_visit(&rows, visit, arg);
 	free(rows.bytes);
 	return rc;
+}
+
+int hca_rtnetlink_dump_from(int fd, uint16_t request, int (*visit)(void *arg, struct nlmsghdr *h),
+			    void *arg)
+{
+	const struct {
+		struct nlmsghdr h;
+		struct ifinfomsg m;	/* also as long as struct ifaddrmsg needs */
+	} q = { .h = { .nlmsg_len = sizeof(q), .nlmsg_type = request,
+		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP } };
+
+	return dump(fd, &q.h, visit, arg);
 }
 
 int hca_rtnetlink_dump(uint16_t request, int (*visit)(void *arg, struct nlmsghdr *h), void *arg)
@@ -181,4 +187,69 @@ int hca_rtnetlink_route(const union ibv_gid *from, const union ibv_gid *to, unsi
 		n = recv(fd, buf, sizeof(buf), 0);
 	close(fd);
 	return n > 0 ? route_error((const struct nlmsghdr *)(const void *)buf, (size_t)n) : 0;
+}
+
+struct congestion {
+	unsigned index;
+	char *text;
+	size_t size;
+};
+
+static void read_metrics(const struct rtattr *metrics, const struct congestion *c)
+{
+	const struct rtattr *r = RTA_DATA(metrics);
+	unsigned left = (unsigned)RTA_PAYLOAD(metrics);
+
+	for (; RTA_OK(r, left); r = RTA_NEXT(r, left))
+		if (r->rta_type == RTAX_CC_ALGO)
+			snprintf(c->text, c->size, "%.*s", (int)RTA_PAYLOAD(r), (const char *)RTA_DATA(r));
+}
+
+/* Kernels before 4.20 send the routes of all interfaces. */
+static int read_route(void *arg, struct nlmsghdr *h)
+{
+	const struct congestion *c = arg;
+	const struct rtattr *r = RTM_RTA((const struct rtmsg *)NLMSG_DATA(h)), *metrics = NULL;
+	unsigned left = (unsigned)RTM_PAYLOAD(h), index = 0;
+
+	if (h->nlmsg_type != RTM_NEWROUTE)
+		return 0;
+	for (; RTA_OK(r, left); r = RTA_NEXT(r, left)) {
+		if (r->rta_type == RTA_METRICS)
+			metrics = r;
+		if (r->rta_type == RTA_OIF && RTA_PAYLOAD(r) == sizeof(index))
+			memcpy(&index, RTA_DATA(r), sizeof(index));
+	}
+	if (index == c->index && metrics)
+		read_metrics(metrics, c);
+	return *c->text != '\0';
+}
+
+void hca_rtnetlink_congestion(unsigned index, char *text, size_t size)
+{
+	struct {
+		struct nlmsghdr h;
+		struct rtmsg m;
+		struct {
+			struct rtattr a;
+			uint8_t value[4];
+		} index;
+	} q = { .h = { .nlmsg_len = sizeof(q), .nlmsg_type = RTM_GETROUTE,
+		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP } };
+	static const unsigned char families[] = { AF_INET, AF_INET6 };
+	struct congestion c = { index, text, size };
+	const int on = 1;
+
+	*text = '\0';
+	attribute_set(&q.index.a, RTA_OIF, &index);
+	for (unsigned i = 0; i < sizeof(families) && !*text; i++) {
+		int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+		if (fd < 0)
+			return;
+		setsockopt(fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
+		q.m.rtm_family = families[i];
+		dump(fd, &q.h, read_route, &c);
+		close(fd);
+	}
 }

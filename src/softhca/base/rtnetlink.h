@@ -24,4 +24,10 @@ int hca_rtnetlink_dump_from(int fd, uint16_t request, int (*visit)(void *arg, st
  */
 int hca_rtnetlink_route(const union ibv_gid *from, const union ibv_gid *to, unsigned index);
 
+/*
+ * The congestion control that a route over this interface has of its own ("ip route ... congctl"); "":
+ * none has.  The first one of IPv4 is told, else of IPv6.
+ */
+void hca_rtnetlink_congestion(unsigned index, char *text, size_t size);
+
 #endif
