@@ -335,8 +335,9 @@ const char *hca_wire_why(const struct hca_wire *wire, unsigned rail, const union
 /* The host answers for a stopped process: requests wait for the next call, whatever their timeouts are. */
 static void wait_for_stopped(struct hca_wire_qp *w)
 {
-	if (w->deadline_ns)
-		w->deadline_ns = rg_now_ns() + LATER_NS + HCA_MEET_PATIENCE_NS + hca_wire_patience_ns(w->qp);
+	const uint64_t until_ns = rg_now_ns() + LATER_NS + HCA_MEET_PATIENCE_NS + hca_wire_patience_ns(w->qp);
+
+	w->deadline_ns = w->refused_one && w->deadline_ns ? until_ns : 0;
 }
 
 void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
