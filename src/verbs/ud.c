@@ -114,11 +114,12 @@ int vrb_ud_way(struct vrb_adapter *adapter, const struct vrb_port *port,
 	return 0;
 }
 
-static int reach_lost(int reach, const char **why)
+static int reach_lost(const struct vrb_port *port, int reach, const char **why)
 {
 	switch (reach) {
 	case SOFTHCA_CUT:
-		*why = "a port on the way is DOWN, or packets are lost";
+		*why = port->net ? "its host does not answer there, or refuses connections" :
+				   "a port on the way is DOWN, or packets are lost";
 		return -ENETUNREACH;
 	case SOFTHCA_RESET:
 		*why = "the other end has reset it: its process has ended, or has lost the path";
@@ -153,7 +154,7 @@ int vrb_qp_lost(struct vrb_adapter *adapter, const struct vrb_port *port, const 
 	ah = ibv_create_ah(adapter->pd, &attr.ah_attr);
 	if (!ah)
 		return 0;
-	rc = reach_lost(softhca_query_reach(ah, attr.dest_qp_num), why);
+	rc = reach_lost(port, softhca_query_reach(ah, attr.dest_qp_num), why);
 	ibv_destroy_ah(ah);
 	return rc;
 }
@@ -169,7 +170,7 @@ int vrb_ud_lost(struct vrb_adapter *adapter, const struct vrb_port *port,
 		return -ENETUNREACH;
 	}
 	if (port->kind == VRB_SOFTHCA) {
-		rc = reach_lost(softhca_query_reach(ah, theirs->qpn), why);
+		rc = reach_lost(port, softhca_query_reach(ah, theirs->qpn), why);
 	} else if (vrb_port_state_now(adapter->context, port) != IBV_PORT_ACTIVE) {
 		*why = "the port here is not ACTIVE";
 		rc = -ENETUNREACH;

@@ -31,6 +31,8 @@ which all 3 hosts reach each other (accepted: " "$err"
 		return
 	fi
 	expect "$1: exit code" [ "$rc" -eq 0 ]
+	expect "$1: rails and fabric" grep -q "^railgauge exec: 3 ranks, [1-8] rails\{0,1\} (soft0:1.*; software HCA over TCP \
+(libsofthca), [1-8] ports\{0,1\} over TCP: [a-z0-9]* 10\.0\..* - software, not hardware\$" "$err"
 	expect "$1: the job is whole" [ "$(grep -c "rank [0-2] of 3" "$out")" -eq 3 ]
 	expect "$1: rails $2" grep -qx \
 		"hello: [1-8] rails\{0,1\} by the software HCA over TCP between 3 hosts: net=$2" "$err"
@@ -69,6 +71,23 @@ each 'ip -4 address flush dev eth1'
 found "an interface without IPv4" 10.0.0.0/24+10.0.1.0/24+fd00:0:0:2::/64+10.0.3.0/24+10.0.4.0/24 </dev/null
 each 'ip address add 10.0.2.$i/24 dev eth1'
 
+# ---- No common subnet, but routes; the default way -----------------------------------------------
+each 'ip address flush dev eth2; ip address add 10.7.$i.1/32 dev eth2
+	for k in 1 2 3; do [ $k = $i ] || ip route add 10.7.$k.1/32 dev eth2; done'
+found "addresses without a subnet" 10.0.0.0/24+10.0.1.0/24+10.0.2.0/24+10.7.1.1+10.0.4.0/24 </dev/null
+counts eth0 eth2 >"$work/before"
+launch 2 src/cli/railgauge exec --soft net=eth0+eth2 --trace "$work/trace" -- \
+	pt2pt/rg_bibw --sizes 4M --iterations 8 --validate --json "$work/routed.jsonl"
+counts eth0 eth2 >"$work/after"
+expect "addresses without a subnet: data" grep -q "^4194304 .*Pass" "$out"
+carries eth0 eth2
+expect "the default is stripe" grep -q '^# stripe: ' "$out"
+expect "... in the record, alone" [ "$(grep -o '"way":"[^"]*"' "$work/routed.jsonl" | sort -u)" = '"way":"stripe"' ]
+expect "nothing is modelled" eval '! grep -q "a model in software" "$out" "$err" && grep -q "\"modelled\":false" "$work/routed.jsonl"'
+expect "a trace names rails" grep -q "^# rails: 0=soft0:1 eth0 1=soft0:2 eth2;" "$work/trace.0"
+expect "a trace names the fabric" grep -q "^# fabric: software HCA over TCP .*: eth0 10.0.1.1, eth2 10.7.1.1" "$work/trace.0"
+each 'for k in 1 2 3; do [ $k = $i ] || ip route delete 10.7.$k.1/32 dev eth2; done'
+
 # ---- Next to rails: containers, a public network, other names ----------------------------------
 each 'ip link add docker0 type bridge; ip address add 172.17.0.1/16 dev docker0
 	ip link add inside type veth peer name port
@@ -83,14 +102,16 @@ found "containers, a public network, other names" 10.0.0.0/24+10.0.1.0/24+10.0.2
 $common
 END
 
-# Bytes go over the rails, and nowhere else.
+# Bytes go over the rails, and nowhere else.  A route may have a congestion control of its own.
+control='[a-z]*'
+! on 0 ip route replace 10.0.1.0/24 dev eth0 proto kernel scope link src 10.0.1.1 congctl reno || control=reno
 counts eth0 eth1 eth2 docker0 >"$work/before"
 launch 2 pt2pt/rg_bibw --over stripe --sizes 4M --iterations 8 --validate --json "$work/bw.jsonl"
 counts eth0 eth1 eth2 docker0 >"$work/after"
 expect "a benchmark names fabric and rails" grep -q "^# fabric: software HCA over TCP .* 4 ports over TCP: \
 mgmt 10.0.0.1, eth0 10.0.1.1, eth1 10.0.2.1, eth3 10.0.4.1" "$out"
 buffers='"receive_buffer_bytes":\[4096,131072,6291456\],"send_buffer_bytes":\[4096,16384,4194304\]'
-offloads='"offloads":"tso gso[ gro]*","congestion_control":"[a-z]*"'
+offloads='"offloads":"tso gso[ gro]*","congestion_control":"'$control'"'
 expect "its record has the interfaces" grep -q \
 	"\"net\":{\"interface\":\"eth0\",\"driver\":\"veth\",\"mtu_bytes\":1500,$offloads,$buffers}" "$work/bw.jsonl"
 for python in python3 /usr/bin/python3; do

@@ -1,6 +1,6 @@
 # ---- the software HCA over TCP, on hosts as namespaces: make check-net -----------------------
 EXTRA_DIST += tests/net/hosts.sh tests/net/between.sh tests/net/mpirun.sh $(net_jobs:=.sh)
-net_jobs = tests/net/hello tests/net/handover tests/net/found tests/net/probes tests/net/secret tests/net/idle tests/net/nodes tests/net/lost tests/net/faults tests/net/verbs \
+net_jobs = tests/net/hello tests/net/input tests/net/handover tests/net/found tests/net/probes tests/net/secret tests/net/idle tests/net/nodes tests/net/lost tests/net/faults tests/net/verbs \
 	tests/net/matrix tests/net/suites tests/net/each
 check_PROGRAMS += tests/net/hello tests/net/reach tests/net/tap
 tests_net_hello_LDADD = $(MPI_LIBS)

@@ -357,6 +357,41 @@ static void test_peers_that_are_not_there(void **state)
 	wire_qp_close(&q);
 }
 
+/* The host refuses connections: a line, once that has lasted longer than a process's start or end. */
+static void test_refused_datagrams(void **state)
+{
+	struct wire_qp q = wire_qp_open((struct wire_config){ .type = IBV_QPT_UD });
+	const unsigned host = wire.peer_host;
+	struct ibv_ah *ah;
+	const char *lines;
+	unsigned i;
+
+	wire.peer_host = 3;		/* nobody is there */
+	ah = ah_to_peer();
+	wire.peer_host = host;
+	capture_begin(STDERR_FILENO);
+	post_datagram(&q, ah, 0x5000, 1);
+	for (i = 0; i < 18; i++) {
+		meet_time_pass(SECOND_NS / 10);
+		wire_settle();
+	}
+	assert_string_equal(capture_end(), "");
+	capture_begin(STDERR_FILENO);
+	for (i = 0; i < 18; i++) {
+		meet_time_pass(SECOND_NS / 10);
+		wire_settle();
+	}
+	lines = capture_end();
+	assert_non_null(strstr(lines, "softhca: rail 1, lo: 127."));
+	assert_non_null(strstr(lines, " ports 18600 to 18631: no process listens: it has ended, or a firewall rejects "
+			       "these TCP ports (SOFTHCA_PORTS)\n"));
+	assert_ptr_equal(strchr(lines, '\n'), lines + strlen(lines) - 1);
+	meet_time_pass(10 * SECOND_NS);
+	await_peers(0);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	wire_qp_close(&q);
+}
+
 /* A look at the peers that has begun before one came. */
 static void test_peer_younger_than_look(void **state)
 {
@@ -520,6 +555,7 @@ int main(void)
 		cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_peers_come_and_go),
 		cmocka_unit_test(test_peers_that_are_not_there),
+		cmocka_unit_test(test_refused_datagrams),
 		cmocka_unit_test(test_peer_younger_than_look),
 		cmocka_unit_test(test_epoll),
 		cmocka_unit_test(test_fork),

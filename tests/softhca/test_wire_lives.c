@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../capture.h"
+#include "util/clock.h"
 #include "wire_end.h"
 
 enum { PSN = 7, EARLIER = 5 };
@@ -266,6 +267,39 @@ static void test_unreliable(void **state)
 	wire_qp_close(&q);
 }
 
+/* The peer's process is stopped: its kernel takes calls, 12 of which end before requests fail. */
+static void test_stopped(void **state)
+{
+	enum { CALLS = 12, CALL_S = 5 };
+	const unsigned host = wire.peer_host;
+	const int listener = meet_raw_listen(3, 64);
+	struct wire_qp q;
+	const char *lines;
+	uint64_t begun, ns;
+	struct ibv_wc wc;
+
+	wire.peer_host = 3;
+	q = wire_qp_open((struct wire_config){ .alone = true });
+	wire.peer_host = host;
+	capture_begin(STDERR_FILENO);
+	begun = rg_now_ns();
+	wire_post(&q, IBV_WR_SEND, 1, 0, 0);
+	while (!ibv_poll_cq(q.cq, 1, &wc)) {
+		assert_true(rg_now_ns() - begun < UINT64_C(200000000000));
+		meet_time_pass(UINT64_C(50000000));
+		wire_settle();
+	}
+	lines = capture_end();
+	ns = rg_now_ns() - begun;
+	assert_int_equal(wc.status, IBV_WC_RETRY_EXC_ERR);
+	assert_true(ns > CALLS * CALL_S * UINT64_C(1000000000));
+	assert_true(ns < 2 * CALLS * CALL_S * UINT64_C(1000000000));
+	assert_non_null(strstr(lines, "port 18600: the process there does not answer\n"));
+	assert_ptr_equal(strchr(lines, '\n'), lines + strlen(lines) - 1);
+	close(listener);
+	wire_qp_close(&q);
+}
+
 /* ---- Both ends ------------------------------ */
 
 static void to_rts(struct wire_qp *q, const struct wire_qp *peer)
@@ -342,6 +376,7 @@ int main(void)
 		cmocka_unit_test(test_disowned),
 		cmocka_unit_test(test_unlike),
 		cmocka_unit_test(test_unreliable),
+		cmocka_unit_test(test_stopped),
 		cmocka_unit_test(test_both_at_once),
 	};
 

@@ -288,7 +288,7 @@ static void add_public(const struct softhca_net *n, char line[LINE_BYTES])
 		    softhca_net_why(SOFTHCA_NET_PUBLIC), text);
 }
 
-/* Addresses of the host that no probe has called may reach others. */
+/* An address of the host that no probe has called may reach others. */
 static bool has_beyond(const struct choice *c, unsigned host)
 {
 	for (unsigned i = 0; i < c->host[host].count; i++)

@@ -210,10 +210,11 @@ void trace_begin(void)
 		 "# rails:", layer.world_rank, layer.world_size, TRACE_LINES);
 	for (int r = 0; r < rail_count(layer.rails) + (rail_local(layer.rails) >= 0); r++) {
 		rail_info(layer.rails, r, &info);
-		rg_text_add(head, sizeof(head), " %d=%s", r, info.name);
+		rg_text_add(head, sizeof(head), " %d=%s%s%s", r, info.name, *info.netdev ? " " : "", info.netdev);
 	}
-	rg_text_add(head, sizeof(head), "; those of large messages with their chunks\n"
-		    "# number, seconds since 1970, way, peer, communicator, use, tag, bytes, how, rails\n");
+	rg_text_add(head, sizeof(head), "; those of large messages with their chunks\n# fabric: %s\n"
+		    "# number, seconds since 1970, way, peer, communicator, use, tag, bytes, how, rails\n",
+		    rail_fabric_text(layer.rails));
 	trace_put(head, strlen(head), 0);
 	state_at = (off_t)strlen(head);
 	lines_at = state_at + STATE_BYTES;

@@ -1,6 +1,7 @@
 /* reach.c - see reach.h. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 
 #include "util/clock.h"
@@ -48,11 +49,25 @@ bool rail_reach_is_silent(const struct rail_reach *r, uint64_t now_ns)
 	return r->silent_ns && rg_reached(r->silent_ns + REACH_SILENCE_NS, now_ns);
 }
 
+/* Of a network interface */
+static const char *address(const unsigned char *gid, char text[INET6_ADDRSTRLEN])
+{
+	const bool ipv4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)gid);
+
+	inet_ntop(ipv4 ? AF_INET : AF_INET6, ipv4 ? gid + 12 : gid, text, INET6_ADDRSTRLEN);
+	return text;
+}
+
 const char *rail_reach_ends(const struct vrb_port *port, const struct vrb_ud_address *there,
 			    char buf[REACH_ENDS_BYTES])
 {
 	char own[INET6_ADDRSTRLEN] = "", theirs[INET6_ADDRSTRLEN] = "";
 
+	if (port->net) {
+		snprintf(buf, REACH_ENDS_BYTES, "%s %s; there %s", port->netdev, address(port->gid.raw, own),
+			 address(there->gid, theirs));
+		return buf;
+	}
 	inet_ntop(AF_INET6, port->gid.raw, own, sizeof(own));
 	inet_ntop(AF_INET6, there->gid, theirs, sizeof(theirs));
 	snprintf(buf, REACH_ENDS_BYTES, "LID %u, GID %s; there LID %u, GID %s", port->lid, own, there->lid, theirs);
@@ -69,6 +84,8 @@ const char *rail_reach_advice(const struct vrb_port *port)
 
 const char *rail_link_advice(const struct vrb_port *port)
 {
+	if (port->net)
+		return "check the interfaces, routes and firewalls of both hosts, or leave the rail out (--soft net=)";
 	return port->one_network ? RAIL_ADVICE_AND(", " VRB_ONE_NETWORK_ADVICE) : RAIL_ADVICE;
 }
 

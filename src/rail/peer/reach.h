@@ -53,7 +53,8 @@ void rail_reach_warn(unsigned peer, const struct vrb_port *port, const struct vr
 /* ---- For lines about a rail that carries nothing ---- */
 
 enum { REACH_ENDS_BYTES = 160 };
-/* Both ends, as the administrator of a fabric finds them: "LID 1, GID fe80::1; there LID 3, GID fe80::3". */
+/* Both ends, as the administrator of a fabric finds them: "LID 1, GID fe80::1; there LID 3, GID fe80::3",
+ * "eth0 10.0.1.1; there 10.0.1.2". */
 const char *rail_reach_ends(const struct vrb_port *port, const struct vrb_ud_address *there,
 			    char buf[REACH_ENDS_BYTES]);
 /* The advice for a line, where datagrams from this port get no answer: "check ..., or leave the rail out". */

@@ -13,6 +13,7 @@
 #include "softhca/base/netif.h"
 #include "softhca/base/netif_list.h"
 #include "softhca/base/proc.h"
+#include "softhca/base/rtnetlink.h"
 #include "softhca/softhca.h"
 
 static void offloads_of(const char *name, char *text, size_t size)
@@ -33,11 +34,13 @@ static void offloads_of(const char *name, char *text, size_t size)
 	}
 }
 
-/* That of a new socket: of this namespace. */
-static void congestion_control(char *text, socklen_t size)
+/* A route's, else that of a new socket: of this namespace. */
+static void congestion_control(const char *interface, char *text, socklen_t size)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd;
 
+	hca_rtnetlink_congestion(if_nametoindex(interface), text, size);
+	fd = *text ? -1 : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
 	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, text, &size))
@@ -71,7 +74,7 @@ HCA_EXPORT int softhca_net_detail(const char *interface, struct softhca_net_deta
 	out->mtu = (uint32_t)r.ifr_mtu;
 	hca_netif_driver(interface, out->driver, sizeof(out->driver));
 	offloads_of(interface, out->offloads, sizeof(out->offloads));
-	congestion_control(out->congestion_control, sizeof(out->congestion_control) - 1);
+	congestion_control(interface, out->congestion_control, sizeof(out->congestion_control) - 1);
 	limits_of("/proc/sys/net/ipv4/tcp_rmem", out->receive_buffer);
 	limits_of("/proc/sys/net/ipv4/tcp_wmem", out->send_buffer);
 	return 0;

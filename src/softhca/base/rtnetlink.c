@@ -1,6 +1,7 @@
 /* rtnetlink.c - see rtnetlink.h. */
 #include "softhca/base/rtnetlink.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,15 +15,9 @@ enum {
 	TRIES_MAX = 64,			/* of a table that changes meanwhile */
 };
 
-static int ask(int fd, uint16_t request)
+static int ask(int fd, const struct nlmsghdr *question)
 {
-	struct {
-		struct nlmsghdr h;
-		struct ifinfomsg m;	/* also as long as struct ifaddrmsg needs */
-	} q = { .h = { .nlmsg_len = sizeof(q), .nlmsg_type = request,
-		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP } };
-
-	return send(fd, &q, sizeof(q), 0) == (ssize_t)sizeof(q) ? 0 : -errno;
+	return send(fd, question, question->nlmsg_len, 0) == (ssize_t)question->nlmsg_len ? 0 : -errno;
 }
 
 /* Rows of a table, as the kernel sent them. */
@@ -94,14 +89,13 @@ static int rows_visit(const struct rows *r, int (*visit)(void *arg, struct nlmsg
 }
 
 /* A change during a dump makes the kernel leave rows out, or send them twice: it says so. */
-int hca_rtnetlink_dump_from(int fd, uint16_t request, int (*visit)(void *arg, struct nlmsghdr *h),
-			    void *arg)
+static int dump(int fd, const struct nlmsghdr *question, int (*visit)(void *arg, struct nlmsghdr *h), void *arg)
 {
 	struct rows rows = { .interrupted = true };
 	int tries = 0, rc = 0;
 
 	while (!rc && rows.interrupted && tries++ < TRIES_MAX) {
-		rc = ask(fd, request);
+		rc = ask(fd, question);
 		if (!rc)
 			rc = rows_read(fd, &rows);
 	}
@@ -109,6 +103,18 @@ int hca_rtnetlink_dump_from(int fd, uint16_t request, int (*visit)(void *arg, st
 		rc = rows.interrupted ? -EAGAIN : rows_visit(&rows, visit, arg);
 	free(rows.bytes);
 	return rc;
+}
+
+int hca_rtnetlink_dump_from(int fd, uint16_t request, int (*visit)(void *arg, struct nlmsghdr *h),
+			    void *arg)
+{
+	const struct {
+		struct nlmsghdr h;
+		struct ifinfomsg m;	/* also as long as struct ifaddrmsg needs */
+	} q = { .h = { .nlmsg_len = sizeof(q), .nlmsg_type = request,
+		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP } };
+
+	return dump(fd, &q.h, visit, arg);
 }
 
 int hca_rtnetlink_dump(uint16_t request, int (*visit)(void *arg, struct nlmsghdr *h), void *arg)
@@ -204,28 +210,89 @@ int hca_rtnetlink_route(const union ibv_gid *from, const union ibv_gid *to, unsi
 			   question_ask(&q, answer, sizeof(answer)));
 }
 
-static unsigned route_interface(struct nlmsghdr *h, size_t bytes)
+/* An attribute of a route; NULL: it has none. */
+static const struct rtattr *route_attribute(struct nlmsghdr *h, unsigned short type)
 {
-	const struct rtattr *a;
-	size_t left;
+	const struct rtattr *a = RTM_RTA((struct rtmsg *)NLMSG_DATA(h));
+	size_t left = RTM_PAYLOAD(h);
+
+	for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
+		if (a->rta_type == type)
+			return a;
+	return NULL;
+}
+
+static unsigned route_interface(struct nlmsghdr *h)
+{
+	const struct rtattr *a = route_attribute(h, RTA_OIF);
 	uint32_t index = 0;
 
-	if (!NLMSG_OK(h, bytes) || h->nlmsg_type != RTM_NEWROUTE)
-		return 0;
-	a = RTM_RTA((struct rtmsg *)NLMSG_DATA(h));
-	left = RTM_PAYLOAD(h);
-	for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
-		if (a->rta_type == RTA_OIF && RTA_PAYLOAD(a) == sizeof(index))
-			memcpy(&index, RTA_DATA(a), sizeof(index));
+	if (a && RTA_PAYLOAD(a) == sizeof(index))
+		memcpy(&index, RTA_DATA(a), sizeof(index));
 	return index;
 }
 
 unsigned hca_rtnetlink_way(const union ibv_gid *from, const union ibv_gid *to)
 {
 	alignas(struct nlmsghdr) char answer[4096];
+	struct nlmsghdr *h = (struct nlmsghdr *)(void *)answer;
 	struct route_question q;
+	size_t bytes;
 
 	if (!question_make(&q, from, to))
 		return 0;
-	return route_interface((struct nlmsghdr *)(void *)answer, question_ask(&q, answer, sizeof(answer)));
+	bytes = question_ask(&q, answer, sizeof(answer));
+	return NLMSG_OK(h, bytes) && h->nlmsg_type == RTM_NEWROUTE ? route_interface(h) : 0;
+}
+
+struct congestion {
+	unsigned index;
+	char *text;
+	size_t size;
+};
+
+static void read_metrics(const struct rtattr *metrics, const struct congestion *c)
+{
+	const struct rtattr *r = RTA_DATA(metrics);
+	unsigned left = (unsigned)RTA_PAYLOAD(metrics);
+
+	for (; RTA_OK(r, left); r = RTA_NEXT(r, left))
+		if (r->rta_type == RTAX_CC_ALGO)
+			snprintf(c->text, c->size, "%.*s", (int)RTA_PAYLOAD(r), (const char *)RTA_DATA(r));
+}
+
+/* Kernels before 4.20 send the routes of all interfaces. */
+static int read_route(void *arg, struct nlmsghdr *h)
+{
+	const struct congestion *c = arg;
+	const struct rtattr *metrics;
+
+	if (h->nlmsg_type != RTM_NEWROUTE)
+		return 0;
+	metrics = route_attribute(h, RTA_METRICS);
+	if (metrics && route_interface(h) == c->index)
+		read_metrics(metrics, c);
+	return *c->text != '\0';
+}
+
+void hca_rtnetlink_congestion(unsigned index, char *text, size_t size)
+{
+	struct route_question q = { .h = { .nlmsg_len = NLMSG_LENGTH(sizeof(q.m)), .nlmsg_type = RTM_GETROUTE,
+					   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP } };
+	static const unsigned char families[] = { AF_INET, AF_INET6 };
+	struct congestion c = { index, text, size };
+	const int on = 1;
+
+	*text = '\0';
+	question_add(&q, RTA_OIF, &index, sizeof(index));
+	for (unsigned i = 0; i < sizeof(families) && !*text; i++) {
+		int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+		if (fd < 0)
+			return;
+		setsockopt(fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
+		q.m.rtm_family = families[i];
+		dump(fd, &q.h, read_route, &c);
+		close(fd);
+	}
 }

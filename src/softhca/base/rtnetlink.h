@@ -26,4 +26,10 @@ int hca_rtnetlink_route(const union ibv_gid *from, const union ibv_gid *to, unsi
 /* The interface over which the kernel sends from this address to that one by itself; 0: it does not tell. */
 unsigned hca_rtnetlink_way(const union ibv_gid *from, const union ibv_gid *to);
 
+/*
+ * The congestion control that a route over this interface has of its own ("ip route ... congctl"); "":
+ * none has.  The first one of IPv4 is told, else of IPv6.
+ */
+void hca_rtnetlink_congestion(unsigned index, char *text, size_t size);
+
 #endif

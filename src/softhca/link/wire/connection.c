@@ -24,7 +24,7 @@
 enum {
 	SOON_NS = 5000000,	/* between calls of a peer that has not got so far: at first ... */
 	LATER_NS = 200000000,	/* ... and at last, while requests may wait */
-	SILENT_CALLS = 12,	/* of 5 s each, to a host that answers */
+	SILENT_CALLS = 12,	/* of HCA_MEET_PATIENCE_NS each, to a host that answers */
 	TIMER_NS = 20000000,	/* between two looks while something waits */
 	KEEPALIVE_S = 2,	/* an idle connection shows its life so often (life.c) */
 	ROOM = 1 << 19,		/* so much arrives without a pause for the kernel to announce room */
@@ -318,9 +318,18 @@ static bool may_change(int error)
 	return error != EACCES && error != EPROTONOSUPPORT && error != EINVAL && error != EXDEV;
 }
 
+/* The host answers for a stopped process: requests wait for the next call, whatever their timeouts are. */
+static void wait_for_stopped(struct hca_wire_qp *w)
+{
+	const uint64_t until_ns = rg_now_ns() + LATER_NS + HCA_MEET_PATIENCE_NS + hca_wire_patience_ns(w->qp);
+
+	w->deadline_ns = w->refused_one && w->deadline_ns ? until_ns : 0;
+}
+
 void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
 {
 	struct hca_wire_qp *w = token;
+	char text[HCA_WIRE_WHY_BYTES];
 
 	(void)arg;
 	if (*(enum hca_wire_source *)token == HCA_WIRE_PEER) {
@@ -330,11 +339,12 @@ void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
 	hca_lock(&w->qp->lock);
 	if (w->state == HCA_WIRE_CALLING && may_change(error)) {
 		free(w->why);
-		w->why = strdup(why);
+		w->why = strdup(hca_wire_why(w->wire, w->qp->attr.port_num - 1u, &w->qp->attr.ah_attr.grh.dgid,
+					     error, why, text));
 		if (error == ETIMEDOUT)
 			hca_wire_say_unconnected(w);
 		if (error == EBUSY && w->silent_calls++ < SILENT_CALLS)
-			w->deadline_ns = 0;	/* the host answers for a stopped process */
+			wait_for_stopped(w);
 		hca_wire_pause_calls(w);
 	} else if (w->state == HCA_WIRE_CALLING) {
 		hca_wire_say_refused(w->wire, w->qp->attr.port_num - 1u, &w->qp->attr.ah_attr.grh.dgid, error,

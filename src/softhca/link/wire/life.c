@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "softhca/base/gid.h"
+#include "softhca/base/rtnetlink.h"
 #include "softhca/link/wire/socket.h"
 #include "softhca/link/wire/wire.h"
 #include "softhca/object/fabric.h"
@@ -81,6 +82,23 @@ void hca_wire_say_unconnected(struct hca_wire_qp *w)
 			     w->calls ? "to" : "from",
 			     hca_gid_format(host_of(w), host, sizeof(host)),
 			     w->calls ? "listen on" : "call", wire->port_first, wire->port_last);
+}
+
+/* A packet of a socket that is bound to an interface leaves without a route, and gets no answer. */
+const char *hca_wire_why(const struct hca_wire *wire, unsigned rail, const union ibv_gid *host, int error,
+			 const char *why, char text[HCA_WIRE_WHY_BYTES])
+{
+	const struct hca_netif *local = &wire->fabric->netif[rail];
+	const int rc = error == ETIMEDOUT ? hca_rtnetlink_route(&local->gid, host, local->index) : 0;
+	char address[INET6_ADDRSTRLEN];
+
+	if (rc)
+		snprintf(text, HCA_WIRE_WHY_BYTES, "%s: %s over this interface", hca_gid_format(host, address,
+			 sizeof(address)), strerror(-rc));
+	else
+		snprintf(text, HCA_WIRE_WHY_BYTES, "%s%s", why, error != ECONNREFUSED ? "" :
+			 ": it has ended, or a firewall rejects these TCP ports (SOFTHCA_PORTS)");
+	return text;
 }
 
 void hca_wire_say_refused(struct hca_wire *wire, unsigned rail, const union ibv_gid *gid, int error,

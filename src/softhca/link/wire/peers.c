@@ -14,6 +14,7 @@ enum { SPARE = 64 };			/* so many peers go at once when there are too many */
 #define AGAIN_NS 100000000ull		/* between calls of a process that is not there yet */
 #define STUCK_NS 5000000000ull		/* TCP needs so long to overcome losses */
 #define FORGET_NS 10000000000ull	/* a peer that cannot be called */
+#define TELL_NS 2000000000ull		/* refusals so long are told; librail waits for 3 s */
 
 /* ---- The table; peers.lock held ------------------------------------------ */
 
@@ -300,9 +301,17 @@ static enum hca_fate fate_by(int error)
 	}
 }
 
+/* A process may begin or end at this moment; a host that does not answer has had its time. */
+static bool is_told(const struct hca_wire_peer *p, int error)
+{
+	return error == ETIMEDOUT ||
+	       (fate_by(error) == HCA_FATE_UNREACHED && rg_reached(p->since_ns + TELL_NS, rg_now_ns()));
+}
+
 void hca_wire_peer_refused(struct hca_wire_peer *p, int error, const char *why)
 {
 	struct hca_wire *wire = p->wire;
+	char text[HCA_WIRE_WHY_BYTES];
 
 	hca_lock(&wire->peers.lock);
 	p->called = false;
@@ -313,8 +322,9 @@ void hca_wire_peer_refused(struct hca_wire_peer *p, int error, const char *why)
 	} else if (error == ENOENT) {
 		hca_wire_peer_remove(p);	/* no process there has the number: its datagrams are lost */
 	} else {
-		if (error == ETIMEDOUT)
-			hca_wire_say(wire, p->rail, &p->gid, HCA_WIRE_UNCONNECTED, "%s", why);
+		if (is_told(p, error))
+			hca_wire_say(wire, p->rail, &p->gid, HCA_WIRE_UNCONNECTED, "%s",
+				     hca_wire_why(wire, p->rail, &p->gid, error, why, text));
 		p->again_ns = rg_now_ns() + AGAIN_NS;
 		hca_wire_look_at(&wire->peers.look_ns, p->again_ns);
 	}

@@ -367,6 +367,10 @@ void hca_wire_say(struct hca_wire *wire, unsigned rail, const union ibv_gid *hos
 void hca_wire_say_unconnected(struct hca_wire_qp *w);
 void hca_wire_say_refused(struct hca_wire *wire, unsigned rail, const union ibv_gid *gid, int error,
 			  const char *why);
+enum { HCA_WIRE_WHY_BYTES = 400 };
+/* The reason of a call to a host that was refused, for a line: what the call knows, and what its rail's routes tell. */
+const char *hca_wire_why(const struct hca_wire *wire, unsigned rail, const union ibv_gid *host, int error,
+			 const char *why, char text[HCA_WIRE_WHY_BYTES]);
 
 /* ---- link.c -------------------------------------------------------------- */
 
