@@ -114,7 +114,7 @@ static bool next_header(struct hca_stream *s, struct hca_frame *f)
 		return false;
 	assert_int_equal(hca_frame_read(s->in + s->in_at, f), 0);
 	hca_stream_skip(s, HCA_FRAME_BYTES);
-	hca_stream_expect(s, f->bytes);
+	hca_stream_expect(s, f);
 	return true;
 }
 
@@ -221,12 +221,13 @@ static bool rests_after(struct hca_stream *from, struct hca_stream *to, uint32_t
 /* Packets that segmentation joins come together after a rest; single ones come without. */
 static void test_rest(void **state)
 {
+	const struct hca_frame f = { .kind = HCA_FRAME_SEND, .bytes = LONGEST, .total = LONGEST };
 	struct hca_stream from, to;
 	int k, rests = 0;
 
 	(void)state;
 	open_ends(&from, &to);
-	hca_stream_expect(&to, LONGEST);
+	hca_stream_expect(&to, &f);
 	assert_true(rests_after(&from, &to, 32768));
 	assert_false(rests_after(&from, &to, 1448));
 	for (k = 0; k < 100; k++)
