@@ -208,7 +208,7 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_net tests/softhca/test_netif tests/softhca/test_wire \
 	tests/softhca/test_wire_requester tests/softhca/test_wire_bounds tests/softhca/test_wire_breaches \
 	tests/softhca/test_wire_lives tests/softhca/test_wire_more tests/softhca/test_wire_turns \
-	tests/softhca/test_wire_withdrawn
+	tests/softhca/test_wire_withdrawn tests/softhca/test_wire_datagrams
 SOFTHCA_UNITS += tests/softhca/test_netif_list tests/softhca/test_probe tests/softhca/test_kern tests/softhca/test_like
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
@@ -250,6 +250,9 @@ tests_softhca_test_wire_turns_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_wire_withdrawn_SOURCES = tests/softhca/test_wire_withdrawn.c $(WIRE_KIT)
 tests_softhca_test_wire_withdrawn_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_wire_withdrawn_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_wire_datagrams_SOURCES = tests/softhca/test_wire_datagrams.c $(WIRE_KIT)
+tests_softhca_test_wire_datagrams_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_wire_datagrams_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_wire_more_SOURCES = tests/softhca/test_wire_more.c $(WIRE_KIT)
 tests_softhca_test_wire_more_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_wire_more_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns -Wl,--wrap=send -Wl,--wrap=sendmsg \
