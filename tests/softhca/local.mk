@@ -217,6 +217,7 @@ SOFTHCA_TEST_LDADD = libsofthca-core.la librg-util.la $(CMOCKA_LIBS)
 tests_softhca_test_spec_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_frame_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_stream_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_stream_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg -Wl,--wrap=recvmsg
 tests_softhca_test_handshake_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_secret_LDADD = $(SOFTHCA_TEST_LDADD)
 WIRE_KIT = tests/softhca/wire_end.c tests/softhca/wire_end.h tests/softhca/meet_end.c \

@@ -385,7 +385,7 @@ int hca_stream_take(struct hca_stream *s, const struct iovec *piece, unsigned co
 	uint32_t have = hca_stream_arrived(s);
 	int n;
 
-	if (!have && bytes >= IN_PLACE)
+	if (!have && (bytes >= IN_PLACE || s->headers_alone))
 		return receive_in_place(s, piece, count, bytes);
 	if (!have) {
 		n = hca_stream_fill(s, bytes);
