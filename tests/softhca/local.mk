@@ -226,7 +226,8 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_meet tests/softhca/test_meet_hostile tests/softhca/test_meet_net tests/softhca/test_handover tests/softhca/test_handover_hostile \
 	tests/softhca/test_net tests/softhca/test_netif tests/softhca/test_wire \
 	tests/softhca/test_wire_requester tests/softhca/test_wire_bounds tests/softhca/test_wire_breaches \
-	tests/softhca/test_wire_lives tests/softhca/test_wire_more tests/softhca/test_wire_turns
+	tests/softhca/test_wire_lives tests/softhca/test_wire_more tests/softhca/test_wire_turns \
+	tests/softhca/test_wire_withdrawn tests/softhca/test_wire_datagrams
 SOFTHCA_UNITS += tests/softhca/test_netif_list tests/softhca/test_probe tests/softhca/test_kern tests/softhca/test_like
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
@@ -235,6 +236,7 @@ SOFTHCA_TEST_LDADD = libsofthca-core.la librg-util.la $(CMOCKA_LIBS)
 tests_softhca_test_spec_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_frame_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_stream_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_stream_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg -Wl,--wrap=recvmsg
 tests_softhca_test_handshake_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_secret_LDADD = $(SOFTHCA_TEST_LDADD)
 WIRE_KIT = tests/softhca/wire_end.c tests/softhca/wire_end.h tests/softhca/meet_end.c \
@@ -273,6 +275,12 @@ tests_softhca_test_wire_lives_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_wire_turns_SOURCES = tests/softhca/test_wire_turns.c $(WIRE_KIT)
 tests_softhca_test_wire_turns_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_wire_turns_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_wire_withdrawn_SOURCES = tests/softhca/test_wire_withdrawn.c $(WIRE_KIT)
+tests_softhca_test_wire_withdrawn_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_wire_withdrawn_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_wire_datagrams_SOURCES = tests/softhca/test_wire_datagrams.c $(WIRE_KIT)
+tests_softhca_test_wire_datagrams_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_wire_datagrams_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_wire_more_SOURCES = tests/softhca/test_wire_more.c $(WIRE_KIT)
 tests_softhca_test_wire_more_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_wire_more_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns -Wl,--wrap=send -Wl,--wrap=sendmsg \

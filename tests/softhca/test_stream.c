@@ -1,4 +1,7 @@
-/* test_stream.c - one TCP connection: long frames among short ones, in order, and the bound of its rate. */
+/*
+ * test_stream.c - one TCP connection: long frames among short ones, in order; which bytes are copied; the
+ * bound of its rate.
+ */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -114,7 +117,7 @@ static bool next_header(struct hca_stream *s, struct hca_frame *f)
 		return false;
 	assert_int_equal(hca_frame_read(s->in + s->in_at, f), 0);
 	hca_stream_skip(s, HCA_FRAME_BYTES);
-	hca_stream_expect(s, f->bytes);
+	hca_stream_expect(s, f);
 	return true;
 }
 
@@ -221,12 +224,13 @@ static bool rests_after(struct hca_stream *from, struct hca_stream *to, uint32_t
 /* Packets that segmentation joins come together after a rest; single ones come without. */
 static void test_rest(void **state)
 {
+	const struct hca_frame f = { .kind = HCA_FRAME_SEND, .bytes = LONGEST, .total = LONGEST };
 	struct hca_stream from, to;
 	int k, rests = 0;
 
 	(void)state;
 	open_ends(&from, &to);
-	hca_stream_expect(&to, LONGEST);
+	hca_stream_expect(&to, &f);
 	assert_true(rests_after(&from, &to, 32768));
 	assert_false(rests_after(&from, &to, 1448));
 	for (k = 0; k < 100; k++)
@@ -239,11 +243,137 @@ static void test_rest(void **state)
 	hca_stream_close(&to);
 }
 
+/* ---- Copies ------------------------------ */
+
+/* Payload that the kernel has taken from its place, or has put into it: the rest is copied by the stream. */
+static size_t in_place;
+
+ssize_t __real_sendmsg(int fd, const struct msghdr *m, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *m, int flags);
+ssize_t __real_recvmsg(int fd, struct msghdr *m, int flags);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *m, int flags);
+
+/* Of the first n bytes of a list of pieces, those within memory. */
+static size_t within(const struct msghdr *m, ssize_t n, const unsigned char *memory, size_t bytes)
+{
+	size_t count = 0, i;
+
+	for (i = 0; n > 0 && i < m->msg_iovlen; i++) {
+		const unsigned char *at = m->msg_iov[i].iov_base;
+		size_t part = m->msg_iov[i].iov_len < (size_t)n ? m->msg_iov[i].iov_len : (size_t)n;
+
+		count += at >= memory && at < memory + bytes ? part : 0;
+		n -= (ssize_t)part;
+	}
+	return count;
+}
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	ssize_t n = __real_sendmsg(fd, m, flags);
+
+	in_place += within(m, n, pattern, LONGEST + FRAMES);
+	return n;
+}
+
+ssize_t __wrap_recvmsg(int fd, struct msghdr *m, int flags)
+{
+	ssize_t n = __real_recvmsg(fd, m, flags);
+
+	in_place += within(m, n, landed, LONGEST);
+	return n;
+}
+
+/* A message as the requester makes it: a payload that stays in place, and a short frame that ends it. */
+static void put_message(struct hca_stream *s, uint32_t bytes)
+{
+	struct hca_frame f = { .kind = HCA_FRAME_SEND, .bytes = bytes - HCA_STREAM_TAIL, .total = bytes };
+	struct iovec piece = { pattern, f.bytes };
+
+	hca_stream_put_in_place(s, &f, &piece, 1);
+	f = (struct hca_frame){ .kind = HCA_FRAME_CONT, .flags = HCA_FRAME_LAST, .bytes = HCA_STREAM_TAIL,
+				.total = bytes };
+	hca_stream_put_after(s, &f);
+	piece.iov_len = bytes;
+	hca_stream_place(s, &piece, 1);
+}
+
+/* All that the kernel takes of so many messages. */
+static void send_messages(struct hca_stream *s, uint32_t bytes, unsigned *count)
+{
+	int rc = 0;
+
+	while (!rc && (*count || hca_stream_waits(s))) {
+		if (!hca_stream_waits(s) && (*count)--)
+			put_message(s, bytes);
+		rc = hca_stream_flush(s);
+		assert_true(rc == 0 || rc == -EAGAIN);
+	}
+}
+
+/* Bytes that the receiver copies of a message, whose frames arrive while others do. */
+static size_t copied_of_next(struct hca_stream *from, struct hca_stream *to, uint32_t bytes, unsigned *count)
+{
+	uint32_t done = 0, part;
+	size_t direct = 0;
+	struct hca_frame f;
+
+	for (; done < bytes; done += f.bytes) {
+		while (!next_header(to, &f))
+			send_messages(from, bytes, count);
+		for (part = 0; part < f.bytes;) {
+			send_messages(from, bytes, count);
+			in_place = 0;
+			part = land(to, f.bytes, part);
+			direct += in_place;
+		}
+		assert_memory_equal(landed, pattern + done, f.bytes);
+	}
+	return bytes - direct;
+}
+
+/* Messages of one length in a row. */
+static void test_copies(void **state)
+{
+	static const uint32_t lengths[] = { HCA_STREAM_COPIED + 1, 16384, 65536, LONGEST };
+	enum { COUNT = 64 };
+	struct hca_stream from, to;
+	unsigned i, k, count;
+
+	(void)state;
+	for (i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		const uint32_t bytes = lengths[i];
+		size_t first = 0, copied;
+
+		open_ends(&from, &to);
+		/* The sender's payload leaves from its place, but for the end. */
+		count = 1;
+		in_place = 0;
+		while (count || hca_stream_waits(&from)) {
+			send_messages(&from, bytes, &count);
+			if (hca_stream_waits(&from))
+				break;
+		}
+		assert_true(hca_stream_waits(&from) || in_place == bytes - HCA_STREAM_TAIL);
+		for (k = 0, count = COUNT - 1; k < COUNT; k++) {
+			copied = copied_of_next(&from, &to, bytes, &count);
+			if (bytes >= 16384 && copied > HCA_STREAM_END + HCA_FRAME_BYTES) {
+				first += copied;
+				assert_true(k < 2);
+			}
+		}
+		assert_true(first <= HCA_STREAM_BYTES);
+		hca_stream_close(&from);
+		hca_stream_close(&to);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_order_with_bound),
+		cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_rest),

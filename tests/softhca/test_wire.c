@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -360,38 +359,6 @@ static void test_answers_between_frames(void **state)
 	wire_qp_close(&q);
 }
 
-/* The key goes away while data leaves: neither the data nor the end of the READ follows. */
-static void test_key_goes_during_read(void **state)
-{
-	const size_t bytes = 64 << 20;
-	struct wire_qp q = wire_qp_open((struct wire_config){ 0 });
-	unsigned char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-				 -1, 0);
-	struct ibv_mr *mr = ibv_reg_mr(wire.pd, at, bytes, IBV_ACCESS_REMOTE_READ);
-	struct hca_frame f = { .kind = HCA_FRAME_READ, .flags = HCA_FRAME_LAST,
-			       .total = (uint32_t)bytes };
-	static unsigned char seen[HCA_FRAME_PAYLOAD_MAX];
-	size_t done = 0;
-
-	assert_non_null(mr);
-	f.rkey = mr->rkey;
-	f.addr = (uintptr_t)at;
-	wire_put(&q, &f, NULL);
-	wire_settle();
-	assert_int_equal(ibv_dereg_mr(mr), 0);
-	memset(at, 0x55, bytes);
-	while (wire_get(&q, &f, seen, sizeof(seen)) && f.kind == HCA_FRAME_RESPONSE) {
-		assert_null(memchr(seen, 0x55, f.bytes));
-		assert_int_equal(f.flags, 0);
-		done += f.bytes;
-	}
-	assert_true(done < bytes);
-	wire_expect_state(&q, IBV_QPS_ERR);
-	wire_expect_event(IBV_EVENT_QP_FATAL);
-	wire_qp_close(&q);
-	munmap(at, bytes);
-}
-
 /* ---- Acknowledgements ------------------------------ */
 
 /* Data that leaves carries them; alone they leave when nothing else does. */
@@ -523,63 +490,6 @@ static void test_shared_receive_returns(void **state)
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
-/* A byte of a GiB: ibv_dereg_mr returns, and what comes then is refused. */
-static void test_key_goes_during_message(void **state)
-{
-	const uint32_t total = (1u << 30) - 1;
-	struct wire_qp q = wire_qp_open((struct wire_config){ 0 });
-	unsigned char *at = mmap(NULL, total, PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	struct ibv_mr *mr = ibv_reg_mr(wire.pd, at, total, WIRE_ACCESS);
-	struct hca_frame f = { .kind = HCA_FRAME_WRITE, .bytes = 1 << 18, .total = total };
-	unsigned char head[HCA_FRAME_BYTES];
-
-	assert_non_null(mr);
-	f.rkey = mr->rkey;
-	f.addr = (uintptr_t)at;
-	hca_frame_write(head, &f);
-	wire_put_bytes(q.fd, head, sizeof(head));
-	wire_put_bytes(q.fd, pattern, 1);
-	while (at[0] != pattern[0])
-		wire_pass();
-	assert_int_equal(ibv_dereg_mr(mr), 0);
-	wire_put_bytes(q.fd, pattern + 1, 100000);
-	assert_int_equal(wire_expect(&q, HCA_FRAME_NAK, NULL, 0).aux, IBV_WC_REM_ACCESS_ERR);
-	wire_expect_event(IBV_EVENT_QP_ACCESS_ERR);
-	assert_int_equal(at[1] | at[99999], 0);
-	wire_qp_close(&q);
-	munmap(at, total);
-}
-
-/* The same with the buffer of a receive. */
-static void test_buffer_goes_during_message(void **state)
-{
-	struct wire_qp q = wire_qp_open((struct wire_config){ 0 });
-	unsigned char *at = calloc(1, 100000);
-	struct ibv_mr *mr = ibv_reg_mr(wire.pd, at, 100000, IBV_ACCESS_LOCAL_WRITE);
-	struct ibv_sge sge = { (uintptr_t)at, 100000, mr->lkey };
-	struct ibv_recv_wr wr = { .wr_id = 1, .sg_list = &sge, .num_sge = 1 }, *bad;
-	struct hca_frame f = wire_request(&q, HCA_FRAME_SEND, 100000);
-	unsigned char head[HCA_FRAME_BYTES];
-
-	assert_int_equal(ibv_post_recv(q.qp, &wr, &bad), 0);
-	wire_post_recv(&q, 2, 0, 10);
-	hca_frame_write(head, &f);
-	wire_put_bytes(q.fd, head, sizeof(head));
-	wire_put_bytes(q.fd, pattern, 10);
-	while (at[9] != pattern[9])
-		wire_pass();
-	assert_int_equal(ibv_dereg_mr(mr), 0);
-	wire_put_bytes(q.fd, pattern + 10, 50000);
-	wire_completion(&q, 1, IBV_WC_LOC_PROT_ERR);
-	assert_int_equal(wire_expect(&q, HCA_FRAME_NAK, NULL, 0).aux, IBV_WC_REM_OP_ERR);
-	wire_completion(&q, 2, IBV_WC_WR_FLUSH_ERR);
-	assert_int_equal(at[10] | at[50000], 0);
-	wire_qp_close(&q);
-	wire_expect_no_event();
-	free(at);
-}
-
 /* ---- Unreliable connections ------------------------------ */
 
 /* A message that its peer may not send is lost, and the next one arrives. */
@@ -622,13 +532,10 @@ int main(void)
 		cmocka_unit_test(test_receive_too_short),
 		cmocka_unit_test(test_more_reads_than_agreed),
 		cmocka_unit_test(test_answers_between_frames),
-		cmocka_unit_test(test_key_goes_during_read),
 		cmocka_unit_test(test_acknowledgements_ride),
 		cmocka_unit_test(test_acknowledgements_that_none_awaits),
 		cmocka_unit_test(test_half_a_frame),
 		cmocka_unit_test(test_shared_receive_returns),
-		cmocka_unit_test(test_key_goes_during_message),
-		cmocka_unit_test(test_buffer_goes_during_message),
 		cmocka_unit_test(test_uc_losses),
 	};
 

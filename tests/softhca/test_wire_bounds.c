@@ -271,15 +271,6 @@ static void test_flood(void **state)
 	wire_qp_close(&q);
 }
 
-static struct ibv_ah *ah_to_peer(void)
-{
-	struct ibv_ah_attr a = { .is_global = 1, .port_num = 1, .grh.dgid = wire_gid(false) };
-	struct ibv_ah *ah = ibv_create_ah(wire.pd, &a);
-
-	assert_non_null(ah);
-	return ah;
-}
-
 static void begin_datagram(struct wire_qp *q, struct ibv_ah *ah, uint32_t qpn, uint64_t id)
 {
 	struct ibv_sge sge = { (uintptr_t)wire.memory, 5, wire.mr->lkey };
@@ -302,7 +293,7 @@ static void test_peers_come_and_go(void **state)
 	enum { COME = HCA_WIRE_PEERS_MAX + 300 };
 	struct wire_qp q = wire_qp_open((struct wire_config){ .type = IBV_QPT_UD });
 	struct hca_hello h = wire_hello(HCA_MEET_DATAGRAMS, true, 0, q.qp->qp_num);
-	struct ibv_ah *ah = ah_to_peer();
+	struct ibv_ah *ah = wire_ah();
 	struct hca_datagram d;
 	static int fd[COME];
 	unsigned char data[64];
@@ -344,7 +335,7 @@ static void test_peers_come_and_go(void **state)
 static void test_peers_that_are_not_there(void **state)
 {
 	struct wire_qp q = wire_qp_open((struct wire_config){ .type = IBV_QPT_UD });
-	struct ibv_ah *ah = ah_to_peer();
+	struct ibv_ah *ah = wire_ah();
 	unsigned i;
 
 	wire.peer.answer = HCA_MEET_UNKNOWN;
@@ -396,7 +387,7 @@ static void test_refused_datagrams(void **state)
 static void test_peer_younger_than_look(void **state)
 {
 	struct wire_qp q = wire_qp_open((struct wire_config){ .type = IBV_QPT_UD });
-	struct ibv_ah *ah = ah_to_peer();
+	struct ibv_ah *ah = wire_ah();
 	struct hca_fabric *f = hca_context_of(wire.ctx)->fabric;
 	unsigned char data[64];
 	struct hca_frame frame;

@@ -11,7 +11,8 @@
 
 #include "wire_end.h"
 
-enum { SENDS = 256, LONG = 100000, FRAME = HCA_FRAME_BYTES + LONG };
+/* A message is a frame that leaves from memory, and a short one that ends it. */
+enum { SENDS = 256, LONG = 100000, FRAMES = 2 * HCA_FRAME_BYTES + LONG };
 
 /* Sends of the queue pair under test. */
 static struct {
@@ -176,7 +177,7 @@ static void test_one_message(void **state)
 	wire_post(&q, IBV_WR_RDMA_WRITE, 1, 0, LONG);
 	make_room(&q);
 	take(&q, LONG);
-	assert_batch(FRAME, 0);
+	assert_batch(FRAMES, 0);
 	close_seen(&q);
 }
 
@@ -192,7 +193,7 @@ static void test_frames_of_a_message(void **state)
 	assert_int_equal(ibv_post_send(q.qp, &wr, &bad), 0);
 	make_room(&q);
 	take(&q, HCA_STREAM_FRAME + LONG);
-	assert_batch(HCA_STREAM_FRAME + HCA_FRAME_BYTES + FRAME, HCA_STREAM_FRAME + HCA_FRAME_BYTES);
+	assert_batch(HCA_STREAM_FRAME + HCA_FRAME_BYTES + FRAMES, HCA_STREAM_FRAME + HCA_FRAME_BYTES);
 	close_seen(&q);
 }
 
@@ -207,7 +208,7 @@ static void test_messages(void **state)
 	make_room(&q);
 	for (i = 0; i < 4; i++)
 		take(&q, LONG);
-	assert_batch(4 * FRAME, FRAME);
+	assert_batch(4 * FRAMES, FRAMES);
 	close_seen(&q);
 }
 
@@ -241,7 +242,7 @@ static void test_short_one_follows(void **state)
 	make_room(&q);
 	take(&q, LONG);
 	take(&q, 8);
-	assert_batch(FRAME + HCA_FRAME_BYTES + 8, FRAME);
+	assert_batch(FRAMES + HCA_FRAME_BYTES + 8, FRAMES);
 	close_seen(&q);
 }
 
@@ -262,8 +263,9 @@ static void test_answer_between(void **state)
 	wire_post(&q, IBV_WR_RDMA_WRITE, 1, 0, LONG);
 	make_room(&q);
 	wire_expect(&q, HCA_FRAME_RESPONSE, payload, LONG);
+	wire_expect(&q, HCA_FRAME_RESPONSE, payload, HCA_STREAM_TAIL);
 	take(&q, LONG);
-	assert_batch(2 * FRAME, FRAME);
+	assert_batch(2 * FRAMES, FRAMES);
 	close_seen(&q);
 }
 
@@ -281,7 +283,7 @@ static void test_drained(void **state)
 	assert_int_equal(ibv_modify_qp(q.qp, &a, IBV_QP_STATE), 0);
 	make_room(&q);
 	take(&q, LONG);
-	assert_batch(FRAME, 0);
+	assert_batch(FRAMES, 0);
 	close_seen(&q);
 }
 
@@ -301,7 +303,7 @@ static void test_withdrawn(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	make_room(&q);
 	take(&q, LONG);
-	assert_batch(FRAME, 0);
+	assert_batch(FRAMES, 0);
 	wire_put_plain(&q, HCA_FRAME_ACK, 0, 0, 0);
 	close_seen(&q);
 }

@@ -126,6 +126,15 @@ union ibv_gid wire_gid(bool lower)
 	return gid;
 }
 
+struct ibv_ah *wire_ah(void)
+{
+	struct ibv_ah_attr a = { .is_global = 1, .port_num = 1, .grh.dgid = wire_gid(false) };
+	struct ibv_ah *ah = ibv_create_ah(wire.pd, &a);
+
+	assert_non_null(ah);
+	return ah;
+}
+
 static void to_init(struct ibv_qp *qp, const struct wire_config *c)
 {
 	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = 7,

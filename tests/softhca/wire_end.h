@@ -82,6 +82,7 @@ void wire_settle(void);
 
 /* The addresses of peers: of those that accept, of those that call (expects). */
 union ibv_gid wire_gid(bool lower);
+struct ibv_ah *wire_ah(void);			/* to a peer that accepts */
 /* A connection without a network, as if this hello had been proven: the peer's end. */
 int wire_inject(const struct hca_hello *h);
 struct hca_hello wire_hello(enum hca_meet_kind kind, bool lower, uint32_t from, uint32_t qpn);

@@ -11,8 +11,8 @@
  * SQE.
  *
  * Landings.  Between hca_landing_begin and hca_landing_end a thread accesses memory of the program
- * for a peer: one recv, send or memcpy of at most HCA_LANDING_BYTES, without locks, allocation and
- * sleep (pages/landing.h).  Addresses are found after the begin, are valid until the end, and are
+ * for a peer: one recv, send or memcpy of bounded length, without locks, allocation and sleep
+ * (pages/landing.h).  Addresses are found after the begin, are valid until the end, and are
  * found anew in the next landing: meanwhile a key may have become invalid.
  */
 #ifndef HCA_RESPONDER_H

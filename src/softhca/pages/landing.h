@@ -1,9 +1,9 @@
 /*
  * landing.h - landings: accesses of this library to the program's memory on behalf of peers.
  *
- * A landing is one recv or memcpy of at most HCA_LANDING_BYTES.  Pages are not moved (remap.h)
- * while a landing is in progress, so no byte of it is lost; a landing that begins during a move
- * waits.  Memory that is withdrawn (a registration) is not used by any landing after
+ * A landing is one recv or memcpy of at most HCA_LANDING_BYTES, or one send of 1 MiB at most.  Pages
+ * are not moved (remap.h) while a landing is in progress, so no byte of it is lost; a landing that
+ * begins during a move waits.  Memory that is withdrawn (a registration) is not used by any landing after
  * hca_landings_wait.
  *
  * Within a landing a thread takes no lock, does not allocate and does not sleep, since threads that

@@ -40,7 +40,9 @@ void hca_wire_close(struct hca_wire_qp *w, enum hca_wire_state state)
 	hca_wire_request_drop(w);
 	w->answer_count = 0;
 	w->refusal = 0;
+	w->fault = 0;
 	w->current = NULL;
+	w->withdrawn = false;
 	w->left = 0;
 	w->state = state;
 	hca_wire_forgive(w);
@@ -368,8 +370,8 @@ static void end_lost(struct hca_wire_qp *w)
 	w->refused_one = false;
 }
 
-/* Unreliable messages are lost from here on, until there is another connection. */
-static void begin_anew(struct hca_wire_qp *w)
+/* Messages are lost from here on. */
+void hca_wire_begin_anew(struct hca_wire_qp *w)
 {
 	hca_wire_close(w, w->calls ? HCA_WIRE_CALLING : HCA_WIRE_EXPECTING);
 	w->sequence = w->acked = w->expected = 0;
@@ -384,8 +386,7 @@ static void begin_anew(struct hca_wire_qp *w)
 /* An error that no other line is about; ETIME: hca_wire_is_silent has said why. */
 static bool is_kernels(int error)
 {
-	return error && error != -ECONNRESET && error != -EPIPE && error != -EPROTO && error != -ETIME &&
-	       error != -EFAULT;
+	return error && error != -ECONNRESET && error != -EPIPE && error != -EPROTO && error != -ETIME;
 }
 
 /* The kernel resets the connection of a process that ends with unread bytes; so does a lost path (life.c). */
@@ -394,6 +395,29 @@ static enum hca_fate fate_by(int error)
 	if (!error)
 		return HCA_FATE_DEAD;
 	return error == -ECONNRESET || error == -EPIPE ? HCA_FATE_RESET : HCA_FATE_ALIVE;
+}
+
+/* For good.  True: the queue pair fails by what the peer has asked; the refusal cannot leave any more. */
+static bool close_with_fault(struct hca_wire_qp *w)
+{
+	const uint32_t fault = w->fault;
+
+	hca_wire_close(w, HCA_WIRE_LEFT);
+	if (fault)
+		hca_qp_report(w->qp, fault);
+	return fault;
+}
+
+static void lose_reliable(struct hca_wire_qp *w)
+{
+	const bool withdrawn = w->withdrawn && w->acked == w->current_sequence;
+	const struct hca_link_upcalls *up = w->qp->fabric->upcalls;
+	const bool told = close_with_fault(w);
+
+	if (withdrawn)
+		up->failed(w->qp, IBV_WC_LOC_PROT_ERR);
+	else if (!told)
+		up->lost(w->qp);
 }
 
 void hca_wire_lost(struct hca_wire_qp *w, int error)
@@ -422,14 +446,15 @@ void hca_wire_lost(struct hca_wire_qp *w, int error)
 		hca_say("%s: the peer of queue pair %u has sent bytes that no peer sends",
 			qp->fabric->netif[qp->attr.port_num - 1].name, hca_qpn(qp));
 	if (!qp->reliable && error != -EPROTO) {
-		begin_anew(w);
+		hca_wire_begin_anew(w);
 		return;
 	}
-	hca_wire_close(w, HCA_WIRE_LEFT);
-	if (qp->reliable)
-		qp->fabric->upcalls->lost(qp);
-	else
+	if (!qp->reliable) {
+		hca_wire_close(w, HCA_WIRE_LEFT);
 		end_lost(w);
+		return;
+	}
+	lose_reliable(w);
 }
 
 void hca_wire_lose_all(struct hca_wire *wire)
@@ -468,7 +493,7 @@ void hca_wire_left(struct hca_wire_qp *w)
 		hca_wire_await_another(w);
 		return;
 	}
-	hca_wire_close(w, HCA_WIRE_LEFT);
+	close_with_fault(w);
 	if (!w->qp->reliable)
 		end_lost(w);
 	else if (w->qp->sq.under_way)

@@ -114,10 +114,21 @@ static void put_copied(struct hca_wire_qp *w, const struct ibv_send_wr *wr, uint
 	hca_wire_settle(w);
 }
 
-/* The next frame of the current request; false: its memory is not registered any more. */
+/* The end of the current request, which completes it: it leaves with the frame before it, if at all. */
+static void put_end(struct hca_wire_qp *w)
+{
+	const struct hca_frame f = { .kind = HCA_FRAME_CONT, .flags = HCA_FRAME_LAST,
+				     .bytes = w->current_bytes - w->current_done, .total = w->current_bytes,
+				     .sequence = w->current_sequence, .ack = hca_wire_ack(w) };
+
+	hca_stream_put_after(&w->stream, &f);
+	w->current_done += f.bytes;
+}
+
+/* The next frames of the current request; false: its memory is not registered any more. */
 static bool put_part(struct hca_wire_qp *w)
 {
-	uint32_t left = w->current_bytes - w->current_done;
+	uint32_t left = w->current_bytes - w->current_done - HCA_STREAM_TAIL;
 	struct iovec piece[HCA_SGE_MAX];
 	struct hca_frame f = first_frame(w, w->current, w->current_bytes, w->current_sequence);
 	int n;
@@ -129,25 +140,58 @@ static bool put_part(struct hca_wire_qp *w)
 	if (w->current_done)
 		f = (struct hca_frame){ .kind = HCA_FRAME_CONT, .bytes = f.bytes, .total = f.total,
 					.sequence = f.sequence, .ack = f.ack };
-	if (f.bytes == left)
-		f.flags |= HCA_FRAME_LAST;
 	hca_stream_put_in_place(&w->stream, &f, piece, (unsigned)n);
-	w->shown.bytes = 0;
 	w->current_done += f.bytes;
+	w->shown = (struct hca_wire_shown){ .wr = w->current, .end = w->current_done };
 	hca_wire_settle(w);
+	if (f.bytes == left)
+		put_end(w);
 	return true;
+}
+
+bool hca_wire_own_place(struct hca_wire_qp *w)
+{
+	const uint32_t begin = w->shown.end - (uint32_t)w->stream.piece_left;
+	struct iovec piece[HCA_SGE_MAX];
+	int n = gather(w->qp, w->shown.wr, begin, hca_stream_rest(&w->stream), piece);
+
+	if (n >= 0)
+		hca_stream_place(&w->stream, piece, (unsigned)n);
+	return n >= 0;
 }
 
 void hca_wire_send_current(struct hca_wire_qp *w)
 {
-	if (!w->current || !hca_stream_has_room(&w->stream, 0))
+	if (!w->current || !hca_stream_has_room(&w->stream, HCA_STREAM_END))
 		return;
-	if (!put_part(w)) {
-		w->broken = -EFAULT;	/* the program has withdrawn the memory of a request */
-		return;
-	}
-	if (w->current_done == w->current_bytes)
+	if (!put_part(w))
+		hca_wire_withdraw(w);
+	else if (w->current_done == w->current_bytes)
 		w->current = NULL;
+}
+
+/* ---- Memory that is withdrawn meanwhile ---------------------------------- */
+
+/* A request that has been refused is handed over again, and fails then. */
+void hca_wire_withdraw(struct hca_wire_qp *w)
+{
+	w->current = NULL;
+	w->withdrawn = w->current_sequence - w->acked < w->sequence - w->acked;
+	if (hca_wire_withdrawn_ends(w))
+		hca_wire_owe(w);
+}
+
+/* The farewell tells a reliable peer, which abandons the message; an unreliable one finds the end. */
+void hca_wire_end_withdrawn(struct hca_wire_qp *w)
+{
+	struct hca_qp *qp = w->qp;
+
+	while (!qp->reliable && qp->sq.under_way > 1)
+		qp->fabric->upcalls->ended(qp, 1);
+	w->withdrawn = false;
+	qp->fabric->upcalls->failed(qp, IBV_WC_LOC_PROT_ERR);
+	if (!qp->reliable)
+		hca_wire_begin_anew(w);
 }
 
 /* An unreliable request is over once it has left. */
@@ -208,15 +252,17 @@ int hca_wire_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t 
 
 	if (qp->datagram)
 		return hca_wire_datagram(qp, wr, bytes);
+	/* Room first: a request that fails ends the stream, within a frame perhaps. */
+	if (w->state == HCA_WIRE_OPEN &&
+	    (w->current || w->withdrawn || !hca_stream_has_room(&w->stream, HCA_STREAM_COPIED))) {
+		w->refused_one = true;
+		return HCA_LATER;
+	}
 	count = gather(qp, wr, 0, bytes, piece);
 	if (count < 0)
 		return IBV_WC_LOC_PROT_ERR;
 	if (w->state != HCA_WIRE_OPEN)
 		return not_open(w);
-	if (w->current || !hca_stream_has_room(&w->stream, HCA_STREAM_COPIED)) {
-		w->refused_one = true;
-		return HCA_LATER;
-	}
 	rc = put_request(w, wr, bytes, piece, (unsigned)count);
 	if (rc <= 0)
 		push_soon(w);
@@ -234,7 +280,7 @@ static const struct hca_wqe *oldest(const struct hca_qp *qp)
 /* Requests that the peer can have carried out: all bytes of them have been put. */
 static uint32_t sent(const struct hca_wire_qp *w)
 {
-	const bool leaving = w->current || (w->stream.piece_left && !w->shown.bytes);
+	const bool leaving = w->current || w->withdrawn || (w->stream.piece_left && w->shown.wr);
 	const uint32_t all = w->sequence - w->acked, before = w->current_sequence - w->acked;
 
 	return leaving && before < all ? before : all;
@@ -277,6 +323,7 @@ bool hca_wire_acknowledged(struct hca_wire_qp *w, uint32_t ack)
 static void rewind_to_oldest(struct hca_wire_qp *w)
 {
 	w->current = NULL;
+	w->withdrawn = false;
 	w->sequence = w->acked;
 }
 

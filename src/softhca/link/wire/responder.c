@@ -315,15 +315,26 @@ static void send_value(struct hca_wire_qp *w, struct hca_wire_answer *a)
 	answer_over(w);
 }
 
-/* A READ fails after its request was accepted: no later one is acknowledged, either. */
-static void fail_answer(struct hca_wire_qp *w, const struct hca_wire_answer *a, int status)
+/*
+ * A READ fails after its request was accepted: no later one is acknowledged, either.  The error state
+ * ends the stream, and waits for the NAK.
+ */
+static void fail_answer(struct hca_wire_qp *w, uint32_t sequence, int status)
 {
 	hca_wire_request_drop(w);
-	w->expected = a->sequence;
+	w->expected = sequence;
 	w->answer_count = 0;
 	w->discards = w->failed = true;
-	hca_wire_refuse(w, HCA_FRAME_NAK, (uint16_t)status, a->sequence);
-	hca_qp_report(w->qp, hca_fault_of(status));
+	hca_wire_refuse(w, HCA_FRAME_NAK, (uint16_t)status, sequence);
+	w->fault = hca_fault_of(status);
+}
+
+void hca_wire_report_fault(struct hca_wire_qp *w)
+{
+	if (!w->fault || w->refusal || hca_stream_waits(&w->stream))
+		return;
+	hca_qp_report(w->qp, w->fault);
+	w->fault = 0;
 }
 
 /* The frame's payload, while its registration lasts: IBV_WC_SUCCESS or a status. */
@@ -342,8 +353,20 @@ static int put_data(struct hca_wire_qp *w, const struct hca_wire_answer *a,
 		return IBV_WC_SUCCESS;
 	}
 	hca_stream_put_in_place(&w->stream, f, &piece, 1);
-	w->shown = (struct hca_wire_shown){ a->rkey, f->bytes, a->addr + a->done };
+	w->shown = (struct hca_wire_shown){ .rkey = a->rkey, .sequence = a->sequence,
+					    .addr = a->addr + a->done + f->bytes };
 	return IBV_WC_SUCCESS;
+}
+
+/* The end of the answer, which completes it: it leaves with the frame before it, if at all. */
+static void put_end(struct hca_wire_qp *w, struct hca_wire_answer *a)
+{
+	const struct hca_frame f = { .kind = HCA_FRAME_RESPONSE, .flags = HCA_FRAME_LAST,
+				     .bytes = a->bytes - a->done, .total = a->bytes,
+				     .sequence = a->sequence, .ack = a->sequence };
+
+	hca_stream_put_after(&w->stream, &f);
+	a->done += f.bytes;
 }
 
 static void send_data(struct hca_wire_qp *w, struct hca_wire_answer *a)
@@ -353,35 +376,70 @@ static void send_data(struct hca_wire_qp *w, struct hca_wire_answer *a)
 			       .sequence = a->sequence, .ack = a->sequence };
 	int status;
 
-	/* A frame leaves in one landing. */
+	/* A frame in place is never the last one, and leaves in one landing. */
+	if (left > HCA_STREAM_COPIED)
+		left -= HCA_STREAM_TAIL;
 	f.bytes = hca_wire_frame_bytes(w, left < HCA_LANDING_BYTES ? left : HCA_LANDING_BYTES);
-	f.flags = f.bytes == left ? HCA_FRAME_LAST : 0;
+	f.flags = a->done + f.bytes == a->bytes ? HCA_FRAME_LAST : 0;
 	hca_landing_begin(w->qp->fabric);
 	status = put_data(w, a, &f);
 	hca_landing_end(w->qp->fabric);
 	if (status) {
-		fail_answer(w, a, status);
+		fail_answer(w, a->sequence, status);
 		return;
 	}
 	a->done += f.bytes;
-	if (f.flags & HCA_FRAME_LAST)
+	if (w->stream.piece_left && a->bytes - a->done == HCA_STREAM_TAIL)
+		put_end(w, a);
+	if (a->done == a->bytes)
 		answer_over(w);
+}
+
+/* In a landing: the rest of the payload in place, found anew; else the status of its READ. */
+static int find_place(struct hca_wire_qp *w)
+{
+	struct iovec piece = { .iov_len = hca_stream_rest(&w->stream) };
+	int status;
+
+	if (w->shown.wr)
+		return hca_wire_own_place(w) ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR;
+	piece.iov_base = hca_remote_address(w->qp, w->shown.rkey, w->shown.addr - w->stream.piece_left,
+					    (uint32_t)piece.iov_len, IBV_ACCESS_REMOTE_READ, &status);
+	if (!piece.iov_base)
+		return status;
+	hca_stream_place(&w->stream, &piece, 1);
+	return IBV_WC_SUCCESS;
+}
+
+/* What was announced of the frame leaves as zeros; then the peer learns that the message has failed. */
+static void withdraw(struct hca_wire_qp *w, int status)
+{
+	hca_stream_void(&w->stream);
+	if (w->shown.wr)
+		hca_wire_withdraw(w);
+	else
+		fail_answer(w, w->shown.sequence, status);
 }
 
 int hca_wire_flush(struct hca_wire_qp *w)
 {
-	struct hca_wire_shown *s = &w->shown;
-	int rc = -EFAULT, status;
+	int rc = 0, status;
 
 	/* A frame of 1 MiB would end in a short segment, which costs as much as a whole one. */
 	w->stream.more = w->current || w->refused_one;
-	if (!w->stream.piece_left || !s->bytes)
+	if (!w->stream.piece_left || w->stream.zeros)
 		return hca_stream_flush(&w->stream);
 	hca_landing_begin(w->qp->fabric);
-	if (hca_remote_address(w->qp, s->rkey, s->addr, s->bytes, IBV_ACCESS_REMOTE_READ, &status))
+	status = find_place(w);
+	if (!status)
 		rc = hca_stream_flush(&w->stream);
 	hca_landing_end(w->qp->fabric);
-	return rc;
+	if (rc == -EFAULT)
+		status = IBV_WC_REM_OP_ERR;	/* registered, and not mapped */
+	if (!status)
+		return rc;
+	withdraw(w, status);
+	return hca_stream_flush(&w->stream);
 }
 
 void hca_wire_send_answers(struct hca_wire_qp *w)

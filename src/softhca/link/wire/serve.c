@@ -143,10 +143,11 @@ void hca_wire_push(struct hca_wire_qp *w)
 		more = !rc && put_more(w);
 	} while (more && w->stream.out_total < end);
 	/* The kernel had no room when the acknowledgement was owed, perhaps, and has some now. */
-	if (more || (!rc && w->owes_ack))
+	if (more || (!rc && w->owes_ack) || hca_wire_withdrawn_ends(w))
 		hca_wire_owe(w);
 	else if (!rc || rc == -EAGAIN)
 		owe_no_pass(w);		/* epoll reports room in the kernel */
+	hca_wire_report_fault(w);
 	if (rc && rc != -EAGAIN && !w->broken)
 		w->broken = rc;
 	if (!w->broken)
@@ -355,7 +356,7 @@ static int next_frame(struct hca_wire_qp *w)
 	if (hca_frame_read(s->in + s->in_at, &w->frame))
 		return -EPROTO;
 	hca_stream_skip(s, HCA_FRAME_BYTES);
-	hca_stream_expect(s, w->frame.bytes);
+	hca_stream_expect(s, &w->frame);
 	if (w->state == HCA_WIRE_GREETING)
 		hca_wire_greeted(w, &w->frame);
 	if (!frame_begins(w))
@@ -430,8 +431,13 @@ void hca_wire_serve(struct hca_wire_qp *w)
 		hca_wire_lost(w, 0);
 		return;
 	}
+	if (hca_wire_withdrawn_ends(w)) {
+		hca_wire_end_withdrawn(w);
+		return;
+	}
 	end_unreliable(w);
-	if (w->refused_one && !w->current && hca_stream_has_room(&w->stream, HCA_STREAM_COPIED)) {
+	if (w->refused_one && !w->withdrawn && !w->current &&
+	    hca_stream_has_room(&w->stream, HCA_STREAM_COPIED)) {
 		w->refused_one = false;
 		w->qp->fabric->upcalls->resume(w->qp);
 		/* The request stays where its queue pair drains or its memory has gone. */

@@ -13,14 +13,14 @@
 enum { IN_PLACE = 4096 };
 /* Longer payloads come in several packets. */
 enum { PACKET = 1448 - HCA_FRAME_BYTES };
-/* To copy so much costs more than a system call. */
-enum { LONG = 16384 };
+/* To copy so much costs more than a system call: a message of 16 KiB, whose end has a frame of its own. */
+enum { LONG = 16384 - HCA_STREAM_TAIL };
 /* The most that segmentation hands over at once; a read that found as much was not too early. */
 enum { SEGMENTS = 45 * 1448 };
 /* A read that found fewer than LONG bytes counts for so many reads. */
 enum { SINGLES = 32 };
-/* A read goes so far beyond a long payload: over its tail and the next header. */
-enum { BEYOND = HCA_STREAM_TAIL + HCA_FRAME_BYTES };
+/* A read goes so far beyond a long payload: over the end of its message and the next header. */
+enum { BEYOND = HCA_STREAM_END + HCA_FRAME_BYTES };
 /*
  * Acknowledgements leave after what the kernel has taken: without a bound, megabytes, a tenth of a
  * second at 250 Mbit/s.
@@ -94,6 +94,8 @@ static size_t scatter(const struct iovec *piece, unsigned count, const unsigned 
 
 /* ---- Output -------------------------------------------------------------- */
 
+static const unsigned char zero_page[4096];
+
 static void put_header(struct hca_stream *s, const struct hca_frame *f)
 {
 	hca_frame_write(s->out + s->out_end, f);
@@ -120,9 +122,54 @@ void hca_stream_put_in_place(struct hca_stream *s, const struct hca_frame *f,
 			     const struct iovec *piece, unsigned count)
 {
 	put_header(s, f);
-	s->piece_count = hca_pieces_cut(piece, count, 0, f->bytes, s->piece);
-	s->piece_at = 0;
 	s->piece_left = f->bytes;
+	hca_stream_place(s, piece, count);
+}
+
+void hca_stream_put_after(struct hca_stream *s, const struct hca_frame *f)
+{
+	hca_frame_write(s->out + s->out_end, f);
+	s->after = HCA_FRAME_BYTES + f->bytes;
+}
+
+void hca_stream_place(struct hca_stream *s, const struct iovec *piece, unsigned count)
+{
+	unsigned char *end = s->out + s->out_end + HCA_FRAME_BYTES;
+	struct iovec last[HCA_SGE_MAX];
+	unsigned i, n;
+
+	s->piece_count = hca_pieces_cut(piece, count, 0, s->piece_left, s->piece);
+	s->piece_at = 0;
+	if (!s->after)
+		return;
+	n = hca_pieces_cut(piece, count, s->piece_left, s->after - HCA_FRAME_BYTES, last);
+	for (i = 0; i < n; end += last[i++].iov_len)
+		memcpy(end, last[i].iov_base, last[i].iov_len);
+}
+
+void hca_stream_void(struct hca_stream *s)
+{
+	s->zeros = s->piece_left;
+	s->after = 0;
+}
+
+/* So many bytes of the payload in place have left: the number of bytes after it that have, too. */
+static size_t pass_pieces(struct hca_stream *s, size_t bytes)
+{
+	size_t passed = bytes < s->piece_left ? bytes : s->piece_left, left = passed;
+
+	s->piece_left -= passed;
+	while (left && !s->zeros) {
+		struct iovec *p = &s->piece[s->piece_at];
+		size_t part = p->iov_len < left ? p->iov_len : left;
+
+		p->iov_base = (unsigned char *)p->iov_base + part;
+		p->iov_len -= part;
+		left -= part;
+		if (!p->iov_len)
+			s->piece_at++;
+	}
+	return bytes - passed;
 }
 
 /* So many bytes have left. */
@@ -135,24 +182,40 @@ static void pass(struct hca_stream *s, size_t bytes)
 		s->out_at += (uint32_t)bytes;
 		return;
 	}
-	s->out_at = s->out_end = 0;
-	bytes -= head;
-	s->piece_left -= bytes;
-	while (bytes) {
-		struct iovec *p = &s->piece[s->piece_at];
-		size_t part = p->iov_len < bytes ? p->iov_len : bytes;
+	bytes = pass_pieces(s, bytes - head);
+	s->out_at = s->out_end;
+	if (s->piece_left)
+		return;
+	s->zeros = false;
+	s->out_at += (uint32_t)bytes;
+	s->out_end += s->after;
+	s->after = 0;
+	if (s->out_at == s->out_end)
+		s->out_at = s->out_end = 0;
+}
 
-		p->iov_base = (unsigned char *)p->iov_base + part;
-		p->iov_len -= part;
-		bytes -= part;
-		if (!p->iov_len)
-			s->piece_at++;
+/* The payload in place, or zeros instead: the number of pieces. */
+static unsigned payload(const struct hca_stream *s, struct iovec *list)
+{
+	size_t left = s->piece_left;
+	unsigned n;
+
+	if (!s->zeros) {
+		n = s->piece_count - s->piece_at;
+		memcpy(list, &s->piece[s->piece_at], n * sizeof(*list));
+		return n;
 	}
+	for (n = 0; left && n < HCA_SGE_MAX; n++) {
+		list[n] = (struct iovec){ (void *)(uintptr_t)zero_page,
+					  left < sizeof(zero_page) ? left : sizeof(zero_page) };
+		left -= list[n].iov_len;
+	}
+	return n;
 }
 
 static ssize_t send_some(struct hca_stream *s)
 {
-	struct iovec list[1 + HCA_SGE_MAX];
+	struct iovec list[2 + HCA_SGE_MAX];
 	struct msghdr m = { .msg_iov = list };
 	uint32_t head = s->out_end - s->out_at;
 	unsigned n = 0;
@@ -161,11 +224,9 @@ static ssize_t send_some(struct hca_stream *s)
 		return send(s->fd, s->out + s->out_at, head, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (head)
 		list[n++] = (struct iovec){ s->out + s->out_at, head };
-	if (s->piece_left) {
-		memcpy(&list[n], &s->piece[s->piece_at],
-		       (s->piece_count - s->piece_at) * sizeof(list[0]));
-		n += s->piece_count - s->piece_at;
-	}
+	n += payload(s, list + n);
+	if (s->after)
+		list[n++] = (struct iovec){ s->out + s->out_end, s->after };
 	m.msg_iovlen = n;
 	return sendmsg(s->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL | (s->more ? MSG_MORE : 0));
 }
@@ -253,12 +314,12 @@ static int receive(struct hca_stream *s, struct iovec *list, unsigned count, siz
 	return (int)n;
 }
 
-void hca_stream_expect(struct hca_stream *s, uint32_t bytes)
+void hca_stream_expect(struct hca_stream *s, const struct hca_frame *f)
 {
-	if (!bytes)
+	if (!f->bytes || (f->bytes <= HCA_STREAM_TAIL && f->bytes < f->total))
 		return;
-	s->headers_alone = bytes >= LONG;
-	s->asks_first = bytes > PACKET && bytes < LONG;
+	s->headers_alone = f->bytes >= LONG;
+	s->asks_first = f->bytes > PACKET && f->bytes < LONG;
 }
 
 int hca_stream_fill(struct hca_stream *s, size_t need)
@@ -324,7 +385,7 @@ int hca_stream_take(struct hca_stream *s, const struct iovec *piece, unsigned co
 	uint32_t have = hca_stream_arrived(s);
 	int n;
 
-	if (!have && bytes >= IN_PLACE)
+	if (!have && (bytes >= IN_PLACE || s->headers_alone))
 		return receive_in_place(s, piece, count, bytes);
 	if (!have) {
 		n = hca_stream_fill(s, bytes);

@@ -3,10 +3,12 @@
  *
  * Short frames are copied into the output buffer and leave together.  The payload of a long frame
  * leaves from the program's memory: the frame is the last one in the buffer until all of it has
- * left, so that other traffic of the queue pair waits for one frame at most.
+ * left, so that other traffic of the queue pair waits for one frame at most.  The short frame that ends
+ * its message may follow it there.  A payload whose memory is withdrawn goes on as zeros, without the
+ * end: the other end counts bytes, and learns from the next frame what the message is worth.
  *
  * A read for a header takes what has come after it, and payload that it takes is copied: up to
- * HCA_STREAM_BYTES once, then, after a frame of 16 KiB or more, none, since a header is read alone.
+ * HCA_STREAM_BYTES once, then, after a message of 16 KiB or more, none, since a header is read alone.
  * Shorter payload is copied, since a second system call costs more than the copy.
  *
  * No function blocks.  The caller serializes all calls.
@@ -29,6 +31,7 @@ enum {
 	HCA_STREAM_COPIED = 8192,	/* payload: the longest that is copied */
 	HCA_STREAM_FRAME = 1 << 20,	/* payload of one frame, at most */
 	HCA_STREAM_TAIL = 8,		/* the end of a write, which programs poll: its reader stores it */
+	HCA_STREAM_END = HCA_FRAME_BYTES + HCA_STREAM_TAIL,	/* the frame after a payload in place */
 };
 
 struct hca_stream {
@@ -51,6 +54,8 @@ struct hca_stream {
 	struct iovec piece[HCA_SGE_MAX];	/* payload that follows them, from memory */
 	unsigned piece_at, piece_count;
 	size_t piece_left;
+	uint32_t after;			/* bytes from out_end on, which follow that payload */
+	bool zeros;			/* instead of the rest of that payload */
 
 	/*
 	 * Payloads are long lately: a read for a header takes nothing else, so that the payload after it
@@ -90,9 +95,23 @@ static inline bool hca_stream_has_room(const struct hca_stream *s, uint32_t byte
 /* Add a frame; its payload is copied: f->bytes of the pieces.  There is room. */
 void hca_stream_put(struct hca_stream *s, const struct hca_frame *f, const struct iovec *piece,
 		    unsigned count);
-/* Add a frame whose payload, f->bytes of the pieces, stays in place until it has left. */
+/*
+ * Add a frame whose payload, f->bytes of the pieces, stays in place until it has left.  There is room
+ * for HCA_STREAM_END bytes: a frame may be put after it.
+ */
 void hca_stream_put_in_place(struct hca_stream *s, const struct hca_frame *f,
 			     const struct iovec *piece, unsigned count);
+/* The payload in place is followed by a frame of HCA_STREAM_TAIL bytes at most, which hca_stream_place copies. */
+void hca_stream_put_after(struct hca_stream *s, const struct hca_frame *f);
+/* Bytes of payload in place that have not left, and of the frame after it. */
+static inline uint32_t hca_stream_rest(const struct hca_stream *s)
+{
+	return (uint32_t)s->piece_left + (s->after ? s->after - HCA_FRAME_BYTES : 0);
+}
+/* That rest is here now. */
+void hca_stream_place(struct hca_stream *s, const struct iovec *piece, unsigned count);
+/* The memory of the rest is withdrawn: so many zeros leave, and nothing after them. */
+void hca_stream_void(struct hca_stream *s);
 /*
  * Send what waits: 0 when nothing waits any more, -EAGAIN, or another -errno.  Where nothing waits and
  * no frames follow any more, the segment that is held back leaves.
@@ -111,8 +130,8 @@ static inline uint32_t hca_stream_arrived(const struct hca_stream *s)
  * read, 0 at the end of the stream, -EAGAIN or another -errno.
  */
 int hca_stream_fill(struct hca_stream *s, size_t need);
-/* The payload that follows has so many bytes; 0: none does. */
-void hca_stream_expect(struct hca_stream *s, uint32_t bytes);
+/* The payload of this frame follows.  The short end of a longer message tells nothing of what comes. */
+void hca_stream_expect(struct hca_stream *s, const struct hca_frame *f);
 /*
  * Move up to `bytes` bytes of payload into the pieces, from the buffer or from the socket, whose
  * further bytes go into the buffer.  Results as above.

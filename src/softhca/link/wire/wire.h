@@ -58,10 +58,12 @@ struct hca_wire_life {
 	uint32_t resent;		/* packets sent once more, at the first answer */
 };
 
-/* The peer's READ whose data leaves from its place; of 0 bytes: own requests' data does. */
+/* A frame whose payload leaves from its place: of the peer's READ, or (wr) of an own request. */
 struct hca_wire_shown {
-	uint32_t rkey, bytes;
-	uint64_t addr;
+	const struct ibv_send_wr *wr;	/* or NULL */
+	uint32_t end;			/* of the frame, in the request */
+	uint32_t rkey, sequence;
+	uint64_t addr;			/* of that end, of a READ */
 };
 
 /* Sources of epoll's events. */
@@ -103,6 +105,7 @@ struct hca_wire_qp {
 	enum hca_fate fate;		/* of the other end's process, as the end of the stream tells */
 	bool refused_one;		/* the engine waits for hca_link_upcalls.resume */
 	uint32_t rnr_timer;		/* of the last RNR answer */
+	bool withdrawn;			/* the memory of the request current_sequence: it fails */
 
 	/* Responder. */
 	uint32_t expected;		/* sequence of the next request */
@@ -114,6 +117,7 @@ struct hca_wire_qp {
 	uint8_t refusal;		/* NAK or RNR, once all answers before it have left; 0: none */
 	uint16_t refusal_aux;
 	uint32_t refusal_sequence;
+	uint32_t fault;			/* to report once the refusal has left; 0: none */
 	struct hca_wire_answer *answer;	/* a ring */
 	uint32_t answer_room, answer_first, answer_count;
 	struct hca_wire_shown shown;
@@ -207,6 +211,17 @@ static inline uint32_t hca_wire_frame_bytes(const struct hca_wire_qp *w, uint32_
 
 /* hca_link_operations.transfer_whole. */
 int hca_wire_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
+/* In a landing: the rest of an own request's frame, found anew; false: its memory is withdrawn. */
+bool hca_wire_own_place(struct hca_wire_qp *w);
+/* That request fails in a pass, after all before it; nothing follows it. */
+void hca_wire_withdraw(struct hca_wire_qp *w);
+/* Has its time come? */
+static inline bool hca_wire_withdrawn_ends(const struct hca_wire_qp *w)
+{
+	return w->withdrawn && (!w->qp->reliable || (w->acked == w->current_sequence &&
+						     !hca_stream_waits(&w->stream)));
+}
+void hca_wire_end_withdrawn(struct hca_wire_qp *w);
 /* Send frames of the current request while there is room. */
 void hca_wire_send_current(struct hca_wire_qp *w);
 /*
@@ -236,8 +251,10 @@ void hca_wire_request_refuse(struct hca_wire_qp *w, int status);
 void hca_wire_request_ends(struct hca_wire_qp *w);
 /* Send answers while there is room. */
 void hca_wire_send_answers(struct hca_wire_qp *w);
-/* hca_stream_flush; -EFAULT also: the peer may not read its data any more. */
+/* hca_stream_flush; memory that has been withdrawn leaves as zeros, and its message fails. */
 int hca_wire_flush(struct hca_wire_qp *w);
+/* The queue pair fails by what its peer has asked, once the refusal has left. */
+void hca_wire_report_fault(struct hca_wire_qp *w);
 /* Abandon the message that arrives. */
 void hca_wire_request_drop(struct hca_wire_qp *w);
 
@@ -287,6 +304,8 @@ int hca_wire_connect(struct hca_qp *qp);
 /* A stream for the queue pair; psn: what the peer expects, if it has called.  qp->lock and fabric.life held. */
 void hca_wire_open(struct hca_wire_qp *w, int fd, uint32_t psn);
 void hca_wire_close(struct hca_wire_qp *w, enum hca_wire_state state);	/* qp->lock held */
+/* Unreliable: without a stream, until the next one. */
+void hca_wire_begin_anew(struct hca_wire_qp *w);
 /* The next call comes later than the last one did. */
 void hca_wire_pause_calls(struct hca_wire_qp *w);
 void hca_wire_qp_stop(struct hca_qp *qp);
