@@ -357,8 +357,8 @@ static void test_refused_datagrams(void **state)
 	const char *lines;
 	unsigned i;
 
-	wire.peer_host = 3;		/* nobody is there */
-	ah = ah_to_peer();
+	wire.peer_host = 3;		/* no process is there */
+	ah = wire_ah();
 	wire.peer_host = host;
 	capture_begin(STDERR_FILENO);
 	post_datagram(&q, ah, 0x5000, 1);
