@@ -69,21 +69,6 @@ void rail_peer_connected(struct rail_peer *peer, int rc)
 
 enum { WHY_BYTES = 480 };
 
-void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
-{
-	char why[WHY_BYTES];
-	va_list args;
-
-	if (peer->error)
-		return;
-	va_start(args, fmt);
-	vsnprintf(why, sizeof(why), fmt, args);
-	va_end(args);
-	if (!is_expected(peer))
-		rg_error("peer %u is lost: %s", peer->index, why);
-	rail_peer_lose(peer, error, why);
-}
-
 /* A fabric's name is the job's.  In memory its nodes are hosts, too. */
 static bool is_first(const struct rail_ctx *ctx, const char *cause)
 {
@@ -104,17 +89,33 @@ static bool is_told(const struct rail_peer *peer, const char *path)
 	return !is_first(peer->ctx, cause) || (path && !is_first(peer->ctx, path));
 }
 
-void rail_peer_fail_together(struct rail_peer *peer, const char *path, int error, const char *fmt, ...)
+/* together: this host's processes lose the peer, and all behind the path, for one cause. */
+static void fail(struct rail_peer *peer, bool together, const char *path, int error, const char *fmt, va_list args)
 {
 	char why[WHY_BYTES];
-	va_list args;
 
 	if (peer->error)
 		return;
-	va_start(args, fmt);
 	vsnprintf(why, sizeof(why), fmt, args);
-	va_end(args);
-	if (!is_expected(peer) && !is_told(peer, path))
+	if (!is_expected(peer) && !(together && is_told(peer, path)))
 		rg_error("peer %u is lost: %s", peer->index, why);
 	rail_peer_lose(peer, error, why);
+}
+
+void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	fail(peer, false, NULL, error, fmt, args);
+	va_end(args);
+}
+
+void rail_peer_fail_together(struct rail_peer *peer, const char *path, int error, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	fail(peer, true, path, error, fmt, args);
+	va_end(args);
 }

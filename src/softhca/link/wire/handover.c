@@ -147,15 +147,9 @@ int hca_handover_open(const unsigned char group[HCA_HASH_BYTES], unsigned *numbe
 
 int hca_handover_accept(int listener)
 {
-	int fd;
+	int fd = hca_socket_take(listener);
 
-	hca_fd_begin();
-	fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	hca_fd_end();
-	if (fd < 0)
-		return -errno;
-	fd = hca_socket_raise(fd);
-	if (is_of_this_user(fd))
+	if (fd < 0 || is_of_this_user(fd))
 		return fd;
 	hca_socket_close(fd);
 	return -EPERM;

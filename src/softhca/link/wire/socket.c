@@ -240,17 +240,22 @@ int hca_socket_listen(const struct sockaddr_storage *local, uint16_t port, enum 
 	return fd;
 }
 
-int hca_socket_accept(int listener)
+int hca_socket_take(int listener)
 {
 	int fd;
 
 	hca_fd_begin();
 	fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	hca_fd_end();
-	if (fd < 0)
-		return -errno;
-	fd = hca_socket_raise(fd);
-	option_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	return fd < 0 ? -errno : hca_socket_raise(fd);
+}
+
+int hca_socket_accept(int listener)
+{
+	int fd = hca_socket_take(listener);
+
+	if (fd >= 0)
+		option_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	return fd;
 }
 

@@ -30,6 +30,9 @@ enum hca_listen {
 	HCA_LISTEN_SHARED,		/* those of this user may be there */
 };
 int hca_socket_listen(const struct sockaddr_storage *local, uint16_t port, enum hca_listen how);
+/* A connection to a listener of any family; or -errno. */
+int hca_socket_take(int listener);
+/* The same over TCP. */
 int hca_socket_accept(int listener);
 /* Does this error mean that descriptors or memory are lacking? */
 bool hca_socket_lacks(int error);
