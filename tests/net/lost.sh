@@ -43,7 +43,7 @@ for end in 1.2 2.1; do
 	expect "... rail, interface, host, once from $here" \
 		[ "$(grep -c "^softhca: rail 2, eth1: host $there has not answered for " "$err")" -eq 1 ]
 	expect "... a peer, once from $here" [ "$(grep -c \
-		"^lost: peer [0-2] is lost: connection lost over soft0:2 (.* GID .*$here; there LID 0, GID .*$there)" \
+		"^lost: peer [0-2] is lost: connection lost over soft0:2 (.*eth1 $here; there $there); check the interfaces" \
 		"$err")" -eq 1 ]
 done
 expect "... and no other line" [ "$(ours lost)" -eq 2 ]

@@ -73,7 +73,7 @@ static void completion_failed(struct rail_lane *lane, const struct ibv_wc *wc)
 		rail_peer_fail_together(peer, cut ? ends : NULL, known == -ECONNRESET ? -ESRCH : -ECONNRESET,
 					"connection lost over %s (%s%s%s; %s)%s%s", port->name,
 					ibv_wc_status_str(wc->status), known ? ": " : "", why, ends,
-					cut ? "; " : "", !cut ? "" : known ? RAIL_ADVICE : rail_link_advice(port));
+					cut ? "; " : "", !cut ? "" : known && !port->net ? RAIL_ADVICE : rail_link_advice(port));
 	else
 		rail_peer_fail(peer, -ECONNRESET, "%s: %s request: %s (vendor 0x%x)", port->name,
 			       receive ? "receive" : "send", ibv_wc_status_str(wc->status),

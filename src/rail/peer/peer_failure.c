@@ -89,7 +89,7 @@ static bool is_told(const struct rail_peer *peer, const char *path)
 	return !is_first(peer->ctx, cause) || (path && !is_first(peer->ctx, path));
 }
 
-/* together: this host's processes lose the peer, and all behind the path, for one cause. */
+/* together: this host's processes lose the peer, and all after the path, for one cause. */
 static void fail(struct rail_peer *peer, bool together, const char *path, int error, const char *fmt, va_list args)
 {
 	char why[WHY_BYTES];

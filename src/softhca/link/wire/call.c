@@ -21,7 +21,7 @@
 enum {
 	ATTEMPTS_MAX = 8,		/* of a call, at a time */
 	PORTS_AT_ONCE = 64,		/* that refuse at once, in one turn */
-	REPEATS_MAX = 4,		/* of a silent port that is shared */
+	REPEATS_MAX = 20,		/* of a silent port that is shared, in HCA_MEET_PATIENCE_NS */
 	HOPS_MAX = 4,			/* from a process to the one that it names */
 	WHY_BYTES = 320,
 };
@@ -308,8 +308,24 @@ static bool may_repeat(const struct hca_call *call)
 	return call->silent && call->attempts && call->repeats < REPEATS_MAX && !ports_left(call);
 }
 
-static void call_repeat(struct hca_call *call)
+/* The oldest attempt on the port goes for one more. */
+static void attempts_make_room(struct hca_meet *m, struct hca_call *call, uint16_t port)
 {
+	struct attempt *oldest = NULL;
+
+	for (unsigned i = 0; i < call->attempts; i++) {
+		struct attempt *a = call->attempt[i];
+
+		if (a->port == port && !a->have && (!oldest || a->due_ns < oldest->due_ns))
+			oldest = a;
+	}
+	if (oldest && call->attempts == ATTEMPTS_MAX)
+		attempt_free(m, oldest);
+}
+
+static void call_repeat(struct hca_meet *m, struct hca_call *call)
+{
+	attempts_make_room(m, call, call->silent);
 	call->first = call->silent;
 	call->silent = 0;
 	call->repeats++;
@@ -321,7 +337,7 @@ static bool call_step(struct hca_meet *m, struct hca_call *call, uint64_t now_ns
 	unsigned count = 0;
 
 	if (may_repeat(call) && call->again_ns <= now_ns)
-		call_repeat(call);
+		call_repeat(m, call);
 	while (!call->error && ports_left(call) && call->attempts < ATTEMPTS_MAX &&
 	       call->more_ns <= now_ns && count++ < PORTS_AT_ONCE)
 		attempt_start(m, call, now_ns);

@@ -29,10 +29,10 @@
 enum {
 	INCOMING_MAX = 256,		/* connections of others; beyond, the oldest silent one goes */
 	MTU_MAX = 65536,
-	REPEATS_MAX = 2,
 };
 #define PATIENCE_NS 3000000000u		/* two lost SYNs, of the first three */
-#define HEDGE_NS 750000000u		/* for a process that shares its port to answer */
+#define HEDGE_NS 300000000u		/* for a process that shares its port to answer */
+#define REFUSED_NS 50000000u		/* until a shared port that has refused is called again */
 
 enum verdict { VERDICT_NONE, VERDICT_HERE, VERDICT_CROSSED, VERDICT_ASTRAY };
 
@@ -64,7 +64,7 @@ struct end {
 	/* The caller's. */
 	struct sockaddr_storage there;
 	uint64_t again_ns;		/* it is called again; 0: it is not */
-	unsigned repeats;
+	int refusal;			/* the last one of a shared port; fd is -1 then, or the next call's */
 	uint8_t host[16];
 	struct softhca_probed *result;
 };
@@ -205,10 +205,25 @@ static void call_again(const struct softhca_probe *p, struct end *e)
 	e->again_ns = 0;
 	if (rc && rc != -EINPROGRESS)
 		return;
-	hca_socket_close(e->fd);
+	if (e->fd >= 0)
+		hca_socket_close(e->fd);
 	e->fd = fd;
 	e->stage = STAGE_CONNECT;
-	e->repeats++;
+}
+
+/*
+ * A process that shares the port has ended, and the kernel has reset what its listener had not accepted.
+ * False: the refusal is one of the host.
+ */
+static bool waits_for_another(const struct softhca_probe *p, struct end *e, int rc)
+{
+	if ((rc != -ECONNRESET && rc != -ECONNREFUSED && rc != -EPIPE) || e->have || !is_shared(p, &e->there))
+		return false;
+	hca_socket_close(e->fd);
+	e->fd = -1;
+	e->refusal = rc;
+	e->again_ns = rg_now_ns() + REFUSED_NS;
+	return true;
 }
 
 /* 1: the call has ended; 0: not yet; -errno: it has failed. */
@@ -217,12 +232,14 @@ static int caller_step(const struct softhca_probe *p, struct end *e)
 	ssize_t n;
 	int rc;
 
+	if (e->fd < 0)
+		return 0;
 	if (e->stage == STAGE_CONNECT) {
 		rc = greet(p, e, VERDICT_NONE, UINT8_MAX);
 		if (rc)
 			return rc == -EAGAIN ? 0 : rc;
 		e->stage = STAGE_GREETED;
-		if (e->repeats < REPEATS_MAX && is_shared(p, &e->there))
+		if (is_shared(p, &e->there))
 			e->again_ns = rg_now_ns() + HEDGE_NS;
 	}
 	if (e->stage == STAGE_GREETED) {
@@ -357,7 +374,8 @@ static void end_free(struct softhca_probe *p, struct end **at)
 
 	*at = e->next;
 	*(e->caller ? &p->calls : &p->incoming) -= 1;
-	hca_socket_close(e->fd);
+	if (e->fd >= 0)
+		hca_socket_close(e->fd);
 	free(e);
 }
 
@@ -365,8 +383,10 @@ static bool end_is_done(struct softhca_probe *p, struct end *e, uint64_t now_ns)
 {
 	int rc = e->caller ? caller_step(p, e) : callee_step(p, e);
 
+	if (rc < 0 && e->caller && waits_for_another(p, e, rc))
+		rc = 0;
 	if (rc == 0 && rg_reached(e->due_ns, now_ns))
-		rc = -ETIMEDOUT;
+		rc = e->fd < 0 ? e->refusal : -ETIMEDOUT;
 	if (rc == 0 && e->again_ns && !e->have && rg_reached(e->again_ns, now_ns))
 		call_again(p, e);
 	if (rc < 0 && e->caller)
