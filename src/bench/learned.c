@@ -130,7 +130,7 @@ static void rank_note(const struct bench_job *job, const json_t *learned)
 			    " messages read, since their senders answered late", rank, late);
 }
 
-/* What this rank has learned. */
+/* The places and the races that this rank has learned. */
 static json_t *rank_json(void)
 {
 	json_t *places = learned_json(false), *races = races_json(), *learned = json_object();
@@ -146,7 +146,7 @@ static json_t *rank_json(void)
 	return learned;
 }
 
-/* What each rank has learned, from their texts. */
+/* The same of each rank, from the texts of all. */
 static json_t *ranks_parse(const struct bench_job *job, const char *texts)
 {
 	json_t *list = json_array();

@@ -73,7 +73,7 @@ static int rails_choose(struct topo_report *r, const struct vrb_ports *ports)
 	return count < 0 ? count : 0;
 }
 
-/* What processes here may have of memory, if an adapter has rails. */
+/* The memory that a process here may pin and lock, where an adapter has rails. */
 static void bounds_read(struct topo_report *r, const struct vrb_ports *ports, unsigned processes)
 {
 	unsigned rails = 0;

@@ -4,7 +4,7 @@
 
 /* Begin such a step: between rg_errors_hold and rg_errors_release. */
 void vb_hold(void);
-/* Its end: an error of src/verbs is held as this program's.  Returns rc. */
+/* End the step: an error of src/verbs is held as this program's.  Returns rc. */
 int vb_held(int rc);
 
 #endif

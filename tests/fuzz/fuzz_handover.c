@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "../softhca/giver.h"
 #include "fuzz.h"
 #include "softhca/link/wire/bytes.h"
 #include "softhca/link/wire/handover.h"
@@ -39,7 +39,7 @@ static enum hca_meet_answer find(void *arg, const struct hca_hello *h, uint16_t 
 	return (enum hca_meet_answer)(h->target_qpn >> 1 & 7);
 }
 
-/* No proof follows. */
+/* A caller here sends no proof. */
 static void arrived(void *arg, int fd, const struct hca_hello *h)
 {
 	(void)arg;
@@ -84,7 +84,7 @@ static void prepare(void)
 	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
-/* Of this fabric, of another one, of a probe; begun alone. */
+/* Connections of this fabric, of another one, of a probe; one that has only begun. */
 size_t fuzz_seed(unsigned index, unsigned char *to, size_t most)
 {
 	static const unsigned char drawn[HCA_RANDOM_BYTES] = "drawn by the caller";
@@ -145,37 +145,17 @@ static int connection(int *far)
 
 static int giver(void)
 {
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	struct sockaddr_un at;
+	const socklen_t bytes = giver_name(&at, known.fabric, (unsigned)hca_meet_shared(meet));
 	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	char hex[2 * HCA_HASH_BYTES + 1];
-	int bytes;
 
-	sodium_bin2hex(hex, sizeof(hex), known.fabric, sizeof(known.fabric));
-	bytes = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "softhca/%u/%s/%d", (unsigned)geteuid(), hex,
-			 hca_meet_shared(meet));
-	check(!connect(fd, (const struct sockaddr *)(const void *)&at,
-		       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)bytes)));
+	check(!connect(fd, (const struct sockaddr *)(const void *)&at, bytes));
 	return fd;
 }
 
 static void give(int to, const unsigned char *in, size_t bytes, const int *fd, size_t fds)
 {
-	union {
-		struct cmsghdr align;
-		unsigned char bytes[CMSG_SPACE(3 * sizeof(int))];
-	} control = { .bytes = { 0 } };
-	struct iovec part = { (void *)(uintptr_t)in, bytes };
-	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
-
-	if (fds) {
-		m.msg_control = control.bytes;
-		m.msg_controllen = CMSG_SPACE(fds * sizeof(int));
-		CMSG_FIRSTHDR(&m)->cmsg_level = SOL_SOCKET;
-		CMSG_FIRSTHDR(&m)->cmsg_type = SCM_RIGHTS;
-		CMSG_FIRSTHDR(&m)->cmsg_len = CMSG_LEN(fds * sizeof(int));
-		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), fd, fds * sizeof(int));
-	}
-	check(sendmsg(to, &m, MSG_NOSIGNAL) == (ssize_t)bytes);
+	check(giver_send(to, in, bytes, fd, fds) == (ssize_t)bytes);
 }
 
 /* The address that a hello names is that of this run. */

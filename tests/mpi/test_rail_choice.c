@@ -642,7 +642,7 @@ static void test_full_tables(void **state)
 	choice_end(&c);
 }
 
-/* What reaches it may be an address that is not probed. */
+/* The address that reaches it may be one that is not probed. */
 static void test_beyond(void **state)
 {
 	struct choice c;

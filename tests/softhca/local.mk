@@ -157,7 +157,7 @@ tests_fuzz_fuzz_frame_LDADD = libsofthca-core.la librg-util.la
 tests_fuzz_fuzz_handshake_SOURCES = tests/fuzz/fuzz_handshake.c tests/fuzz/driver.c \
 	tests/fuzz/fuzz.h
 tests_fuzz_fuzz_handshake_LDADD = libsofthca-core.la librg-util.la
-tests_fuzz_fuzz_handover_SOURCES = tests/fuzz/fuzz_handover.c tests/fuzz/driver.c \
+tests_fuzz_fuzz_handover_SOURCES = tests/fuzz/fuzz_handover.c tests/softhca/giver.h tests/fuzz/driver.c \
 	tests/fuzz/fuzz.h
 tests_fuzz_fuzz_handover_LDADD = libsofthca-core.la librg-util.la $(SODIUM_LIBS)
 tests_fuzz_fuzz_wire_SOURCES = tests/fuzz/fuzz_wire.c tests/fuzz/driver.c tests/fuzz/fuzz.h
@@ -249,7 +249,7 @@ tests_softhca_test_meet_hostile_SOURCES = tests/softhca/test_meet_hostile.c \
 	tests/softhca/meet_end.c tests/softhca/meet_end.h
 tests_softhca_test_meet_hostile_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_meet_hostile_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
-HANDOVER_KIT = tests/softhca/handover_end.c tests/softhca/handover_end.h tests/softhca/meet_end.c \
+HANDOVER_KIT = tests/softhca/handover_end.c tests/softhca/handover_end.h tests/softhca/giver.h tests/softhca/meet_end.c \
 	tests/softhca/meet_end.h
 tests_softhca_test_handover_SOURCES = tests/softhca/test_handover.c $(HANDOVER_KIT)
 tests_softhca_test_handover_LDADD = $(SOFTHCA_TEST_LDADD)

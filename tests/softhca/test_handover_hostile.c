@@ -7,11 +7,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmocka_all.h"
+#include "giver.h"
 #include "handover_end.h"
 #include "softhca/link/wire/handover.h"
 
@@ -26,24 +26,11 @@ static void group_of(const char *fabric)
 	memcpy(group, of.fabric, sizeof(group));
 }
 
-static struct sockaddr_un name_of(unsigned number, socklen_t *bytes)
-{
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	char *to = at.sun_path + 1;
-
-	to += sprintf(to, "softhca/%u/", (unsigned)geteuid());
-	for (unsigned i = 0; i < sizeof(group); i++)
-		to += sprintf(to, "%02x", group[i]);
-	to += sprintf(to, "/%u", number);
-	*bytes = (socklen_t)(to - (char *)&at);
-	return at;
-}
-
 /* A connection to the socket of `one`, as any process of this host can make it. */
 static int giver(unsigned number)
 {
-	socklen_t bytes;
-	const struct sockaddr_un at = name_of(number, &bytes);
+	struct sockaddr_un at;
+	const socklen_t bytes = giver_name(&at, group, number);
 	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	assert_true(fd >= 0);
@@ -53,22 +40,7 @@ static int giver(unsigned number)
 
 static void give(int to, const void *message, size_t bytes, const int *fd, size_t fds)
 {
-	union {
-		struct cmsghdr align;
-		unsigned char bytes[CMSG_SPACE(8 * sizeof(int))];
-	} control = { .bytes = { 0 } };
-	struct iovec part = { (void *)(uintptr_t)message, bytes };
-	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
-
-	if (fds) {
-		m.msg_control = control.bytes;
-		m.msg_controllen = CMSG_SPACE(fds * sizeof(int));
-		CMSG_FIRSTHDR(&m)->cmsg_level = SOL_SOCKET;
-		CMSG_FIRSTHDR(&m)->cmsg_type = SCM_RIGHTS;
-		CMSG_FIRSTHDR(&m)->cmsg_len = CMSG_LEN(fds * sizeof(int));
-		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), fd, fds * sizeof(int));
-	}
-	assert_true(sendmsg(to, &m, MSG_NOSIGNAL) >= 0);
+	assert_true(giver_send(to, message, bytes, fd, fds) >= 0);
 }
 
 static void hello_of(struct hca_handover *h)
@@ -183,7 +155,7 @@ static void test_giver_of_another_user(void **state)
 	if (geteuid())
 		skip();
 	start_for_strangers();
-	at = name_of((unsigned)hca_meet_shared(a.meet), &bytes);
+	bytes = giver_name(&at, group, (unsigned)hca_meet_shared(a.meet));
 	pid = fork();
 	if (pid == 0) {
 		int fd;
@@ -212,7 +184,7 @@ static void test_name_of_another_user(void **state)
 	if (geteuid())
 		skip();
 	group_of("strange");
-	at = name_of(0, &bytes);
+	bytes = giver_name(&at, group, 0);
 	assert_int_equal(pipe(ready), 0);
 	assert_int_equal(pipe(end_of), 0);
 	pid = fork();

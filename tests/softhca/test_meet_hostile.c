@@ -120,6 +120,27 @@ static void is_told(int fd, const char *words)
 	assert_null(hca_meet_turned_away(a.meet, 0, e.address));
 }
 
+/* The reason of a host is over when a process there has proven itself. */
+static void test_reason_ends(void **state)
+{
+	struct sockaddr_storage from = meet_host(CALLER), to = meet_host(THERE);
+	const unsigned char hello[12] = "softhca\0\2\0\0";
+	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct hca_endpoint e;
+
+	hca_address_port_set(&from, 0);
+	hca_address_port_set(&to, MEET_FIRST);
+	assert_int_equal(bind(fd, (struct sockaddr *)(void *)&from, sizeof(struct sockaddr_in)), 0);
+	connect(fd, (struct sockaddr *)(void *)&to, sizeof(struct sockaddr_in));
+	assert_int_equal(send(fd, hello, sizeof(hello), 0), sizeof(hello));
+	closes(fd);
+	is_told(fd, "another version");
+	close(fd);
+	assert_still_meets();
+	hca_address_endpoint(&from, &e);
+	assert_null(hca_meet_turned_away(a.meet, 0, e.address));
+}
+
 static void test_garbage(void **state)
 {
 	int fd = meet_raw_connect(THERE, MEET_FIRST);
@@ -552,6 +573,7 @@ static void test_ipv6(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(test_reason_ends),
 		CASE(test_garbage),
 		CASE(test_byte_by_byte),
 		CASE(test_ends_midway),

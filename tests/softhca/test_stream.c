@@ -253,7 +253,7 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *m, int flags);
 ssize_t __real_recvmsg(int fd, struct msghdr *m, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *m, int flags);
 
-/* Of the first n bytes of a list of pieces, those within memory. */
+/* The bytes within memory, of the first n bytes of a list of pieces. */
 static size_t within(const struct msghdr *m, ssize_t n, const unsigned char *memory, size_t bytes)
 {
 	size_t count = 0, i;

@@ -11,17 +11,6 @@
 #include "../capture.h"
 #include "wire_end.h"
 
-static unsigned char pattern[WIRE_MEMORY];
-
-static int prepare(void **state)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(pattern); i++)
-		pattern[i] = (unsigned char)(i * 7 + i / 251 + 1);
-	return wire_host_open(state);
-}
-
 static struct hca_frame at_address(struct hca_frame f, size_t at)
 {
 	f.rkey = wire.mr->rkey;
@@ -33,7 +22,7 @@ static void put_write(struct wire_qp *q, size_t at, uint32_t bytes)
 {
 	const struct hca_frame f = at_address(wire_request(q, HCA_FRAME_WRITE, bytes), at);
 
-	wire_put(q, &f, pattern);
+	wire_put(q, &f, wire_pattern);
 }
 
 /* A message in frames of `part` bytes. */
@@ -48,7 +37,7 @@ static void put_in_parts(struct wire_qp *q, struct hca_frame f, uint32_t part)
 		f.bytes = part < total - done ? part : total - done;
 		if (f.bytes == total - done)
 			f.flags |= HCA_FRAME_LAST;
-		wire_put(q, &f, pattern + done);
+		wire_put(q, &f, wire_pattern + done);
 		f = (struct hca_frame){ .kind = HCA_FRAME_CONT, .bytes = f.bytes, .total = total,
 					.sequence = f.sequence, .ack = f.ack };
 	}
@@ -73,16 +62,16 @@ static void test_messages_in_order(void **state)
 		if (bytes[i] > 1000)
 			put_in_parts(&q, f, bytes[i] / 3);
 		else
-			wire_put(&q, &f, pattern);
+			wire_put(&q, &f, wire_pattern);
 		wc = wire_completion(&q, i, IBV_WC_SUCCESS);
 		assert_int_equal(wc.byte_len, bytes[i]);
 		assert_int_equal(be32toh(wc.imm_data), i);
-		assert_memory_equal(wire.memory + 300000 * (i % 3), pattern, bytes[i]);
+		assert_memory_equal(wire.memory + 300000 * (i % 3), wire_pattern, bytes[i]);
 	}
 	wire_expect_ack(&q, 6);
 	put_write(&q, 17, 100000);
 	wire_expect_ack(&q, 7);
-	assert_memory_equal(wire.memory + 17, pattern, 100000);
+	assert_memory_equal(wire.memory + 17, wire_pattern, 100000);
 	f = at_address(wire_request(&q, HCA_FRAME_WRITE, 0), 0);
 	f.flags |= HCA_FRAME_IMM;
 	wire_post_recv(&q, 9, 0, 1);
@@ -107,7 +96,7 @@ static void test_polls_are_counted(void **state)
 		wire_post_recv(&q, (uint64_t)i, 0, 8);
 	for (i = 0; i < 2; i++) {
 		f = wire_request(&q, HCA_FRAME_SEND, 8);
-		wire_put(&q, &f, pattern);
+		wire_put(&q, &f, wire_pattern);
 	}
 	while (cq->count < 2)
 		wire_pass();
@@ -132,17 +121,17 @@ static void test_one_byte_at_a_time(void **state)
 	memset(wire.memory, 0, 200);
 	wire_post_recv(&q, 1, 100, 30);
 	hca_frame_write(all, &f);
-	memcpy(all + HCA_FRAME_BYTES, pattern, 50);
+	memcpy(all + HCA_FRAME_BYTES, wire_pattern, 50);
 	f = wire_request(&q, HCA_FRAME_SEND, 30);
 	hca_frame_write(all + HCA_FRAME_BYTES + 50, &f);
-	memcpy(all + 2 * HCA_FRAME_BYTES + 50, pattern + 50, 30);
+	memcpy(all + 2 * HCA_FRAME_BYTES + 50, wire_pattern + 50, 30);
 	for (i = 0; i < sizeof(all); i++) {
 		wire_put_bytes(q.fd, all + i, 1);
 		wire_pass();
 	}
 	wire_completion(&q, 1, IBV_WC_SUCCESS);
-	assert_memory_equal(wire.memory + 7, pattern, 50);
-	assert_memory_equal(wire.memory + 100, pattern + 50, 30);
+	assert_memory_equal(wire.memory + 7, wire_pattern, 50);
+	assert_memory_equal(wire.memory + 100, wire_pattern + 50, 30);
 	assert_int_equal(wire.memory[6] | wire.memory[57] | wire.memory[130], 0);
 	wire_expect_ack(&q, 2);
 	wire_qp_close(&q);
@@ -164,15 +153,15 @@ static void test_last_bytes_last(void **state)
 		memset(wire.memory, 0, n + 1);
 		hca_frame_write(head, &f);
 		wire_put_bytes(q.fd, head, sizeof(head));
-		wire_put_bytes(q.fd, pattern, n - 1);
-		while (before && wire.memory[before - 1] != pattern[before - 1])
+		wire_put_bytes(q.fd, wire_pattern, n - 1);
+		while (before && wire.memory[before - 1] != wire_pattern[before - 1])
 			wire_pass();
 		wire_settle();
-		assert_memory_equal(wire.memory, pattern, before);
+		assert_memory_equal(wire.memory, wire_pattern, before);
 		assert_memory_equal(wire.memory + before, none, n - before);
-		wire_put_bytes(q.fd, pattern + n - 1, 1);
+		wire_put_bytes(q.fd, wire_pattern + n - 1, 1);
 		wire_expect_ack(&q, i + 1);
-		assert_memory_equal(wire.memory, pattern, n);
+		assert_memory_equal(wire.memory, wire_pattern, n);
 		assert_int_equal(wire.memory[n], 0);
 	}
 	wire_qp_close(&q);
@@ -187,7 +176,7 @@ static void test_receiver_not_ready(void **state)
 	struct hca_frame f = wire_request(&q, HCA_FRAME_SEND, 10), refusal;
 
 	memset(wire.memory, 0, 100);
-	wire_put(&q, &f, pattern);
+	wire_put(&q, &f, wire_pattern);
 	f = wire_request(&q, HCA_FRAME_SEND, 3000);
 	put_in_parts(&q, f, 1000);
 	put_write(&q, 0, 10);
@@ -202,7 +191,7 @@ static void test_receiver_not_ready(void **state)
 	/* Again, and the next one finds no receive. */
 	q.sequence = 0;
 	f = wire_request(&q, HCA_FRAME_SEND, 10);
-	wire_put(&q, &f, pattern);
+	wire_put(&q, &f, wire_pattern);
 	wire_completion(&q, 1, IBV_WC_SUCCESS);
 	f = wire_request(&q, HCA_FRAME_SEND, 3000);
 	put_in_parts(&q, f, 1000);
@@ -212,10 +201,10 @@ static void test_receiver_not_ready(void **state)
 	wire_post_recv(&q, 2, 1000, 3000);
 	put_in_parts(&q, f, 700);
 	wire_completion(&q, 2, IBV_WC_SUCCESS);
-	assert_memory_equal(wire.memory + 1000, pattern, 3000);
+	assert_memory_equal(wire.memory + 1000, wire_pattern, 3000);
 	put_write(&q, 0, 10);
 	wire_expect_ack(&q, 3);
-	assert_memory_equal(wire.memory, pattern, 10);
+	assert_memory_equal(wire.memory, wire_pattern, 10);
 	wire_expect_no_event();
 	wire_qp_close(&q);
 }
@@ -232,7 +221,7 @@ static void refused(struct hca_frame f, uint32_t bytes, int status, enum ibv_eve
 	f.sequence = q.sequence++;
 	f.flags = HCA_FRAME_LAST;
 	f.bytes = bytes;
-	wire_put(&q, &f, pattern);
+	wire_put(&q, &f, wire_pattern);
 	put_write(&q, 50, 8);
 	q.sequence = 1;
 	put_write(&q, 50, 8);
@@ -272,7 +261,7 @@ static void test_receive_too_short(void **state)
 
 	wire_post_recv(&q, 1, 0, 19);
 	wire_post_recv(&q, 2, 0, 100);
-	wire_put(&q, &f, pattern);
+	wire_put(&q, &f, wire_pattern);
 	wire_completion(&q, 1, IBV_WC_LOC_LEN_ERR);
 	assert_int_equal(wire_expect(&q, HCA_FRAME_NAK, NULL, 0).aux, IBV_WC_REM_INV_REQ_ERR);
 	wire_completion(&q, 2, IBV_WC_WR_FLUSH_ERR);
@@ -337,7 +326,7 @@ static void test_answers_between_frames(void **state)
 	uint64_t before = 37, word = 0;
 	struct hca_frame f;
 
-	memcpy(wire.memory, pattern, WIRE_MEMORY);
+	memcpy(wire.memory, wire_pattern, WIRE_MEMORY);
 	memcpy(wire.memory + 800000, &before, 8);
 	wire_post_recv(&q, 1, 900000, 90000);
 	put_read(&q, 3, 700000);
@@ -403,7 +392,7 @@ static unsigned passes_until_ack(struct wire_qp *q, uint8_t flags, unsigned most
 	unsigned n;
 
 	f.flags |= flags;
-	wire_put(q, &f, pattern);
+	wire_put(q, &f, wire_pattern);
 	while (w->expected != expected)
 		fabric->wire->progress(fabric);
 	for (n = 0; n < most && w->stream.out_total == sent; n++)
@@ -469,21 +458,21 @@ static void test_shared_receive_returns(void **state)
 		wire_post_srq(srq, i, i * 1000, 100);
 	f.bytes = 50;
 	f.flags = 0;
-	wire_put(&a, &f, pattern);
+	wire_put(&a, &f, wire_pattern);
 	while (!wire_of(&a)->request.receive.claimed)
 		wire_pass();
 	/* The other one gets the second, meanwhile. */
 	f = wire_request(&b, HCA_FRAME_SEND, 100);
-	wire_put(&b, &f, pattern);
+	wire_put(&b, &f, wire_pattern);
 	wire_completion(&b, 2, IBV_WC_SUCCESS);
 	close(a.fd);
 	a.fd = -1;
 	wire_expect_event(IBV_EVENT_QP_FATAL);
 	wire_expect_event(IBV_EVENT_QP_LAST_WQE_REACHED);
 	f = wire_request(&b, HCA_FRAME_SEND, 100);
-	wire_put(&b, &f, pattern);
+	wire_put(&b, &f, wire_pattern);
 	wire_completion(&b, 1, IBV_WC_SUCCESS);
-	assert_memory_equal(wire.memory + 1000, pattern, 100);
+	assert_memory_equal(wire.memory + 1000, wire_pattern, 100);
 	wire_expect_none(&a);
 	wire_qp_close(&a);
 	wire_qp_close(&b);
@@ -512,8 +501,8 @@ static void test_uc_losses(void **state)
 	f = wire_request(&q, HCA_FRAME_SEND, 2999);
 	put_in_parts(&q, f, 1000);
 	assert_int_equal(wire_completion(&q, 1, IBV_WC_SUCCESS).byte_len, 2999);
-	assert_memory_equal(wire.memory + 7, pattern, 3000);
-	assert_memory_equal(wire.memory + 5000, pattern, 2999);
+	assert_memory_equal(wire.memory + 7, wire_pattern, 3000);
+	assert_memory_equal(wire.memory + 5000, wire_pattern, 2999);
 	wire_settle();
 	assert_int_equal(recv(q.fd, &f, 1, MSG_DONTWAIT), -1);	/* and no frame came back */
 	wire_expect_no_event();
@@ -539,5 +528,5 @@ int main(void)
 		cmocka_unit_test(test_uc_losses),
 	};
 
-	return cmocka_run_group_tests(tests, prepare, wire_host_close);
+	return cmocka_run_group_tests(tests, wire_host_open, wire_host_close);
 }

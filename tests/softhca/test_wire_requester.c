@@ -13,17 +13,6 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define LAST HCA_FRAME_LAST
 
-static unsigned char pattern[WIRE_MEMORY];
-
-static int prepare(void **state)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(pattern); i++)
-		pattern[i] = (unsigned char)(i * 7 + i / 251 + 1);
-	return wire_host_open(state);
-}
-
 static void put_answer(struct wire_qp *q, uint32_t sequence, uint32_t bytes, uint32_t total,
 		       uint32_t done)
 {
@@ -31,7 +20,7 @@ static void put_answer(struct wire_qp *q, uint32_t sequence, uint32_t bytes, uin
 				     .flags = done + bytes == total ? LAST : 0,
 				     .sequence = sequence, .ack = sequence };
 
-	wire_put(q, &f, pattern + done);
+	wire_put(q, &f, wire_pattern + done);
 }
 
 /* ---- Frames ------------------------------ */
@@ -43,13 +32,13 @@ static void test_requests(void **state)
 	struct hca_operands o;
 	struct hca_frame f;
 
-	memcpy(wire.memory, pattern, 100);
+	memcpy(wire.memory, wire_pattern, 100);
 	wire_post(&q, IBV_WR_SEND_WITH_IMM, 1, 0, 100);
 	f = wire_expect(&q, HCA_FRAME_SEND, bytes, sizeof(bytes));
 	assert_int_equal(f.flags, LAST | HCA_FRAME_IMM | HCA_FRAME_AWAITED);
 	assert_int_equal(f.imm, 0x1234);
 	assert_int_equal(f.sequence, 0);
-	assert_memory_equal(bytes, pattern, 100);
+	assert_memory_equal(bytes, wire_pattern, 100);
 	wire_post(&q, IBV_WR_RDMA_WRITE, 2, 0, 10);
 	f = wire_expect(&q, HCA_FRAME_WRITE, bytes, sizeof(bytes));
 	assert_int_equal(f.rkey, 0x77);
@@ -70,10 +59,10 @@ static void test_requests(void **state)
 	wire_completion(&q, 1, IBV_WC_SUCCESS);
 	wire_completion(&q, 2, IBV_WC_SUCCESS);
 	wire_completion(&q, 3, IBV_WC_SUCCESS);
-	assert_memory_equal(wire.memory + 500, pattern, 10);
+	assert_memory_equal(wire.memory + 500, wire_pattern, 10);
 	put_answer(&q, 3, 8, 8, 0);
 	wire_completion(&q, 4, IBV_WC_SUCCESS);
-	assert_memory_equal(wire.memory + 600, pattern, 8);
+	assert_memory_equal(wire.memory + 600, wire_pattern, 8);
 	wire_qp_close(&q);
 }
 
@@ -115,19 +104,19 @@ static void test_answers_in_parts(void **state)
 	put_answer(&q, 0, 1, 100000, 0);
 	f.flags = 0;
 	f.bytes = 2000;
-	wire_put(&q, &f, pattern);
+	wire_put(&q, &f, wire_pattern);
 	put_answer(&q, 0, 60000, 100000, 1);
 	f = (struct hca_frame){ .kind = HCA_FRAME_CONT, .flags = LAST, .bytes = 3000, .total = 5000,
 				.sequence = f.sequence };
-	wire_put(&q, &f, pattern + 2000);
+	wire_put(&q, &f, wire_pattern + 2000);
 	wire_completion(&q, 3, IBV_WC_SUCCESS);
 	put_answer(&q, 0, 39999, 100000, 60001);
 	wire_completion(&q, 1, IBV_WC_SUCCESS);
 	put_answer(&q, 1, 7, 7, 0);
 	wire_completion(&q, 2, IBV_WC_SUCCESS);
-	assert_memory_equal(wire.memory + 1000, pattern, 100000);
-	assert_memory_equal(wire.memory + 150000, pattern, 7);
-	assert_memory_equal(wire.memory + 300000, pattern, 5000);
+	assert_memory_equal(wire.memory + 1000, wire_pattern, 100000);
+	assert_memory_equal(wire.memory + 150000, wire_pattern, 7);
+	assert_memory_equal(wire.memory + 300000, wire_pattern, 5000);
 	assert_int_equal(wire.memory[999] | wire.memory[101000] | wire.memory[150007], 0);
 	wire_qp_close(&q);
 }
@@ -210,18 +199,18 @@ static void test_answers_while_not_ready(void **state)
 	wire_post(&q, IBV_WR_RDMA_READ, 2, 1000, 8);
 	wire_expect(&q, HCA_FRAME_WRITE, wire.memory + 2000, 8);
 	wire_expect(&q, HCA_FRAME_READ, NULL, 0);
-	wire_put(&q, &f, pattern);
+	wire_put(&q, &f, wire_pattern);
 	wire_expect(&q, HCA_FRAME_RNR, NULL, 0);
 	f = wire_request(&q, HCA_FRAME_SEND, 8);
-	wire_put(&q, &f, pattern);
+	wire_put(&q, &f, wire_pattern);
 	q.ack = 1;
 	wire_put_plain(&q, HCA_FRAME_ACK, 0, 0, 0);
 	wire_completion(&q, 1, IBV_WC_SUCCESS);
 	f = wire_request(&q, HCA_FRAME_SEND, 8);
-	wire_put(&q, &f, pattern);
+	wire_put(&q, &f, wire_pattern);
 	put_answer(&q, 1, 8, 8, 0);
 	wire_completion(&q, 2, IBV_WC_SUCCESS);
-	assert_memory_equal(wire.memory + 1000, pattern, 8);
+	assert_memory_equal(wire.memory + 1000, wire_pattern, 8);
 	assert_true(wire_of(&q)->discards);
 	wire_qp_close(&q);
 }
@@ -255,7 +244,7 @@ static void test_rnr_within_message(void **state)
 	struct hca_frame f;
 	uint32_t done;
 
-	memcpy(wire.memory, pattern, WIRE_MEMORY);
+	memcpy(wire.memory, wire_pattern, WIRE_MEMORY);
 	wire_post(&q, IBV_WR_SEND, 1, 0, WIRE_MEMORY);
 	wire_post(&q, IBV_WR_SEND, 2, 0, 5);
 	wire_put_plain(&q, HCA_FRAME_RNR, 0, 0, 0);	/* 655 ms */
@@ -268,7 +257,7 @@ static void test_rnr_within_message(void **state)
 		assert_true(wire_get(&q, &f, bytes, sizeof(bytes)));
 	while (f.kind != HCA_FRAME_SEND || f.sequence != 0);
 	for (done = f.bytes; done < WIRE_MEMORY; done += f.bytes) {
-		assert_memory_equal(bytes, pattern + done - f.bytes, f.bytes);
+		assert_memory_equal(bytes, wire_pattern + done - f.bytes, f.bytes);
 		f = wire_expect(&q, HCA_FRAME_CONT, bytes, sizeof(bytes));
 	}
 	assert_int_equal(wire_expect(&q, HCA_FRAME_SEND, bytes, sizeof(bytes)).sequence, 1);
@@ -414,7 +403,7 @@ static void test_breaches(void **state)
 		wire_settle();
 		capture_begin(2);
 		for (n = 0; n < 2 && b->frames[n].kind; n++)
-			wire_put(&q, &b->frames[n], pattern);
+			wire_put(&q, &b->frames[n], wire_pattern);
 		for (r = 0; r < b->requests; r += (unsigned)n) {
 			n = (unsigned)ibv_poll_cq(q.cq, 1, &wc);
 			if (!n)
@@ -568,5 +557,5 @@ int main(void)
 		cmocka_unit_test(test_unreliable_peer_gone),
 	};
 
-	return cmocka_run_group_tests(tests, prepare, wire_host_close);
+	return cmocka_run_group_tests(tests, wire_host_open, wire_host_close);
 }

@@ -13,17 +13,6 @@
 #define SECOND_NS UINT64_C(1000000000)
 enum { BEFORE = 0x33, AFTER = 0x55, NARROW = 16384 };
 
-static unsigned char pattern[WIRE_MEMORY];
-
-static int prepare(void **state)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(pattern); i++)
-		pattern[i] = (unsigned char)(i * 7 + i / 251 + 1);
-	return wire_host_open(state);
-}
-
 /* ---- Memory of its own ------------------------------ */
 
 struct memory {
@@ -183,7 +172,7 @@ static void test_own_read_is_refused(void **state)
 	wire_post(&q, IBV_WR_RDMA_READ, 1, 0, 100000);
 	wire_post(&q, IBV_WR_RDMA_READ, 2, 0, 8);
 	wire_expect(&q, HCA_FRAME_READ, NULL, 0);
-	wire_put(&q, &f, pattern);
+	wire_put(&q, &f, wire_pattern);
 	wire_put_plain(&q, HCA_FRAME_NAK, 0, IBV_WC_REM_ACCESS_ERR, 0);
 	wire_completion(&q, 1, IBV_WC_REM_ACCESS_ERR);
 	wire_completion(&q, 2, IBV_WC_WR_FLUSH_ERR);
@@ -336,7 +325,7 @@ static void test_request_of_the_peer(void **state)
 	wire_post_recv(&q, 1, 0, 100000);
 	f.flags = HCA_FRAME_IMM;
 	f.bytes = 99992;
-	wire_put(&q, &f, pattern);
+	wire_put(&q, &f, wire_pattern);
 	wire_put_plain(&q, HCA_FRAME_ACK, HCA_FRAME_LAST, 0, 0);
 	wire_expect_end(&q);
 	wire_expect_none(&q);
@@ -364,11 +353,11 @@ static void test_key_goes_during_message(void **state)
 	f.addr = (uintptr_t)at;
 	hca_frame_write(head, &f);
 	wire_put_bytes(q.fd, head, sizeof(head));
-	wire_put_bytes(q.fd, pattern, 1);
-	while (at[0] != pattern[0])
+	wire_put_bytes(q.fd, wire_pattern, 1);
+	while (at[0] != wire_pattern[0])
 		wire_pass();
 	assert_int_equal(ibv_dereg_mr(mr), 0);
-	wire_put_bytes(q.fd, pattern + 1, 100000);
+	wire_put_bytes(q.fd, wire_pattern + 1, 100000);
 	assert_int_equal(wire_expect(&q, HCA_FRAME_NAK, NULL, 0).aux, IBV_WC_REM_ACCESS_ERR);
 	wire_expect_event(IBV_EVENT_QP_ACCESS_ERR);
 	assert_int_equal(at[1] | at[99999], 0);
@@ -391,11 +380,11 @@ static void test_buffer_goes_during_message(void **state)
 	wire_post_recv(&q, 2, 0, 10);
 	hca_frame_write(head, &f);
 	wire_put_bytes(q.fd, head, sizeof(head));
-	wire_put_bytes(q.fd, pattern, 10);
-	while (at[9] != pattern[9])
+	wire_put_bytes(q.fd, wire_pattern, 10);
+	while (at[9] != wire_pattern[9])
 		wire_pass();
 	assert_int_equal(ibv_dereg_mr(mr), 0);
-	wire_put_bytes(q.fd, pattern + 10, 50000);
+	wire_put_bytes(q.fd, wire_pattern + 10, 50000);
 	wire_completion(&q, 1, IBV_WC_LOC_PROT_ERR);
 	assert_int_equal(wire_expect(&q, HCA_FRAME_NAK, NULL, 0).aux, IBV_WC_REM_OP_ERR);
 	wire_completion(&q, 2, IBV_WC_WR_FLUSH_ERR);
@@ -422,5 +411,5 @@ int main(void)
 		cmocka_unit_test(test_buffer_goes_during_message),
 	};
 
-	return cmocka_run_group_tests(tests, prepare, wire_host_close);
+	return cmocka_run_group_tests(tests, wire_host_open, wire_host_close);
 }

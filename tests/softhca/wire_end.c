@@ -18,6 +18,7 @@
 enum { LIMIT_S = 60, SETTLED = 64, PASS_NS = 500, FIRST_NUMBER = 0x1000 };
 
 struct wire_host wire;
+unsigned char wire_pattern[WIRE_MEMORY];
 
 uint64_t __real_rg_now_ns(void);
 
@@ -89,6 +90,8 @@ int wire_host_open(void **state)
 	unsigned i;
 
 	(void)state;
+	for (i = 0; i < sizeof(wire_pattern); i++)
+		wire_pattern[i] = (unsigned char)(i * 7 + i / 251 + 1);
 	snprintf(wire.name, sizeof(wire.name), "wire.%d", (int)getpid());
 	setenv("SOFTHCA_PORTS", "18600-18631", 1);
 	device_open();

@@ -37,6 +37,8 @@ struct wire_host {
 	uint32_t numbers;		/* peers', drawn so far */
 };
 extern struct wire_host wire;
+/* Bytes for messages: no two places that differ by less than 251 are alike. */
+extern unsigned char wire_pattern[WIRE_MEMORY];
 
 /* A queue pair, and its peer's end of the stream. */
 struct wire_qp {

@@ -34,7 +34,7 @@ static bool is_beside(const struct comm *c, int rank)
 					 world_host_of[layer.world_rank]) == 0;
 }
 
-/* The nodes of its ranks. */
+/* The number of nodes that its ranks are on. */
 static int nodes_count(const struct comm *c)
 {
 	bool *seen = coll_must(calloc((size_t)layer.world_size, sizeof(*seen)));
@@ -76,15 +76,13 @@ static struct coll_kind kind_of(const struct comm *c, const char *over)
 void coll_job_ask(struct comm *c, const char *over, uint64_t mine[COLL_JOB_FIELDS])
 {
 	const struct coll_kind kind = kind_of(c, over);
-	struct coll_told *told = coll_must(malloc(COLL_TOLD_MOST * sizeof(*told)));
 	uint64_t settled;
 
 	layer_enter();
 	c->kept = coll_kept_of(&kind);
 	c->learned = c->kept ? coll_must(coll_learned_copy(&c->kept->learned)) : NULL;
 	layer_leave();
-	settled = c->learned ? (uint64_t)coll_learned_tell(c->learned, told) : 0;
-	free(told);
+	settled = c->learned ? (uint64_t)coll_learned_settled(c->learned) : 0;
 	mine[COLL_JOB_DIGEST] = c->learned ? coll_learned_digest(c->learned) : 0;
 	mine[COLL_JOB_NOT_DIGEST] = ~mine[COLL_JOB_DIGEST];
 	mine[COLL_JOB_TELLS] = settled ? settled << 32 | (uint32_t)c->rank : 0;
@@ -92,7 +90,7 @@ void coll_job_ask(struct comm *c, const char *over, uint64_t mine[COLL_JOB_FIELD
 
 static struct coll_learned *told_by(struct comm *c, int rank, int count)
 {
-	struct coll_told *told = coll_must(malloc(COLL_TOLD_MOST * sizeof(*told)));
+	struct coll_told *told = coll_must(malloc((size_t)count * sizeof(*told)));
 	struct coll_learned *learned;
 	MPI_Request request;
 

@@ -115,7 +115,22 @@ uint64_t coll_learned_digest(const struct coll_learned *learned)
 	return digest;
 }
 
-int coll_learned_tell(const struct coll_learned *learned, struct coll_told told[COLL_TOLD_MOST])
+static bool is_settled(const struct coll_race *race)
+{
+	return race && race->settled;
+}
+
+int coll_learned_settled(const struct coll_learned *learned)
+{
+	int n = 0;
+
+	for (int id = 0; id < COLL_COUNT; id++)
+		for (int c = 0; c < COLL_LEARN_CLASSES; c++)
+			n += is_settled(learned->race[id][c]);
+	return n;
+}
+
+void coll_learned_tell(const struct coll_learned *learned, struct coll_told *told)
 {
 	int n = 0;
 
@@ -123,7 +138,7 @@ int coll_learned_tell(const struct coll_learned *learned, struct coll_told told[
 		for (int c = 0; c < COLL_LEARN_CLASSES; c++) {
 			const struct coll_race *race = learned->race[id][c];
 
-			if (!race || !race->settled)
+			if (!is_settled(race))
 				continue;
 			told[n] = (struct coll_told){
 				.bytes = race->bytes, .holds = race->holds,
@@ -136,7 +151,6 @@ int coll_learned_tell(const struct coll_learned *learned, struct coll_told told[
 			}
 			n++;
 		}
-	return n;
 }
 
 static struct coll_race *race_of_told(const struct coll_told *told)

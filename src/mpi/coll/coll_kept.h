@@ -26,7 +26,6 @@
 
 enum {
 	COLL_KEPT_MOST = 256,		/* kinds; communicators of others keep nothing */
-	COLL_TOLD_MOST = COLL_COUNT * COLL_LEARN_CLASSES,
 };
 
 struct coll_kind {
@@ -56,15 +55,16 @@ struct coll_kept *coll_kept_of(const struct coll_kind *kind);
 struct coll_kept *coll_kept_at(unsigned i);
 /* A race has settled.  No memory: it is not kept. */
 void coll_keep_race(struct coll_kept *kept, enum coll_id id, int class, const struct coll_race *race);
-/* All races of a communicator. */
+/* The same for all races of a communicator. */
 void coll_keep(struct coll_kept *kept, const struct coll_learned *learned);
 void coll_kept_free(void);
 
-/* What decides the choices of a communicator that begins with these races; 0: there are none. */
+/* A digest of all that decides the choices of a communicator which begins with these races; 0: there are none. */
 uint64_t coll_learned_digest(const struct coll_learned *learned);
-/* The settled races; returns how many. */
-int coll_learned_tell(const struct coll_learned *learned, struct coll_told told[COLL_TOLD_MOST]);
-/* A table of such races; NULL: no memory. */
+/* The number of settled races, and the races themselves. */
+int coll_learned_settled(const struct coll_learned *learned);
+void coll_learned_tell(const struct coll_learned *learned, struct coll_told *told);
+/* A table of the races that another rank has told; NULL: no memory. */
 struct coll_learned *coll_learned_of_told(const struct coll_told *told, int count);
 
 #endif

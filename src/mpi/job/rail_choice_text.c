@@ -333,7 +333,7 @@ static void add_why(const struct choice *c, unsigned host, unsigned i, char line
 		rg_text_add(line, LINE_BYTES, "%s", softhca_net_why(n->why));
 }
 
-/* This host, and how many more. */
+/* The host, and how many more have the same. */
 static void add_hosts(const struct choice *c, unsigned host, unsigned more, char line[LINE_BYTES])
 {
 	if (more + 1 == c->hosts)

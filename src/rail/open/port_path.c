@@ -177,7 +177,6 @@ static bool gids_pairwise(struct choice *c, unsigned rail, struct choice_pair *w
 	bool met = c->hosts > 2;
 
 	*without = pair_of(c, rail, 0, c->hosts - 1);
-
 	c->pairwise[rail] = true;
 	for (unsigned a = 0; a < c->hosts && met; a++) {
 		c->end[a][rail].gid = gid_live(port_of(c, a, rail));

@@ -19,6 +19,7 @@
 #include "rail/open/peer_gids.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/peer/peer.h"
+#include "rail/peer/reach.h"
 #include "rail/lane/pool.h"
 #include "rail/message/rail_record.h"
 #include "rail/open/trace.h"
@@ -88,15 +89,13 @@ uint64_t rail_net_host(void)
 int rail_net_check(const struct rail_peer *peer, int k, const unsigned char *gid, uint64_t host)
 {
 	const struct vrb_port *port = peer->ctx->rail[peer->rail[k]].port;
-	const bool ipv4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)gid);
 	char address[INET6_ADDRSTRLEN] = "";
 
 	if (memcmp(gid, port->gid.raw, VRB_GID_BYTES) || host == rail_net_host())
 		return 0;
-	inet_ntop(ipv4 ? AF_INET : AF_INET6, ipv4 ? gid + 12 : gid, address, sizeof(address));
 	rg_error("rail %d (%s, %s): peer %u on another host has this address as well, so it reaches this host "
 		 "alone (accepted: interfaces whose address no other host has)",
-		 k, port->netdev, address, peer->index);
+		 k, port->netdev, rail_net_address(gid, address), peer->index);
 	return -EADDRINUSE;
 }
 

@@ -1,7 +1,6 @@
 /* reach.c - see reach.h. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 
 #include "util/clock.h"
@@ -30,7 +29,7 @@ bool rail_reach_is_lost(struct rail_reach *r, int rc, uint64_t now_ns, uint64_t 
 		r->cut_ns = 0;
 	else if (!r->cut_ns)
 		r->cut_ns = now_ns;
-	/* What was not asked has not been silent. */
+	/* Silence counts from a question on, and none is asked over a path that is cut. */
 	if (rc)
 		r->silent_ns = 0;
 	return rc == -ECONNRESET || rc == -ESHUTDOWN || (rc && rg_reached(r->cut_ns + limit_ns, now_ns));
@@ -49,8 +48,7 @@ bool rail_reach_is_silent(const struct rail_reach *r, uint64_t now_ns)
 	return r->silent_ns && rg_reached(r->silent_ns + REACH_SILENCE_NS, now_ns);
 }
 
-/* Of a network interface */
-static const char *address(const unsigned char *gid, char text[INET6_ADDRSTRLEN])
+const char *rail_net_address(const unsigned char *gid, char text[INET6_ADDRSTRLEN])
 {
 	const bool ipv4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)gid);
 
@@ -64,8 +62,8 @@ const char *rail_reach_ends(const struct vrb_port *port, const struct vrb_ud_add
 	char own[INET6_ADDRSTRLEN] = "", theirs[INET6_ADDRSTRLEN] = "";
 
 	if (port->net) {
-		snprintf(buf, REACH_ENDS_BYTES, "%s %s; there %s", port->netdev, address(port->gid.raw, own),
-			 address(there->gid, theirs));
+		snprintf(buf, REACH_ENDS_BYTES, "%s %s; there %s", port->netdev, rail_net_address(port->gid.raw, own),
+			 rail_net_address(there->gid, theirs));
 		return buf;
 	}
 	inet_ntop(AF_INET6, port->gid.raw, own, sizeof(own));

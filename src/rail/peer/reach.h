@@ -19,6 +19,7 @@
 #ifndef RAIL_REACH_H
 #define RAIL_REACH_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -52,9 +53,13 @@ void rail_reach_warn(unsigned peer, const struct vrb_port *port, const struct vr
 
 /* ---- For lines about a rail that carries nothing ---- */
 
+/* The address of a network interface, whose GID it is: "10.0.1.1". */
+const char *rail_net_address(const unsigned char *gid, char text[INET6_ADDRSTRLEN]);
 enum { REACH_ENDS_BYTES = 160 };
-/* Both ends, as the administrator of a fabric finds them: "LID 1, GID fe80::1; there LID 3, GID fe80::3",
- * "eth0 10.0.1.1; there 10.0.1.2". */
+/*
+ * Both ends, as the administrator of a fabric finds them: "LID 1, GID fe80::1; there LID 3, GID fe80::3",
+ * "eth0 10.0.1.1; there 10.0.1.2".
+ */
 const char *rail_reach_ends(const struct vrb_port *port, const struct vrb_ud_address *there,
 			    char buf[REACH_ENDS_BYTES]);
 /* The advice for a line, where datagrams from this port get no answer: "check ..., or leave the rail out". */

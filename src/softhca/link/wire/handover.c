@@ -15,7 +15,7 @@
 #include "softhca/link/wire/socket.h"
 
 enum { BACKLOG = 256, FIRST_NUMBERS = 8, VERSION = 0, TIMES = 1, LENGTH = 2, BEGIN = 4, MAGIC_BYTES = 8, JOB = 8 };
-/* A search asks for each number once, in about a millisecond: strangers cause one so often, else for the first. */
+/* Strangers cause a search for all numbers so often at most; others are for the first ones. */
 #define SEARCH_NS 20000000u
 
 static const unsigned char greeting_magic[MAGIC_BYTES] = { 's', 'o', 'f', 't', 'h', 'c', 'a', '?' };
@@ -155,7 +155,7 @@ int hca_handover_accept(int listener)
 	return -EPERM;
 }
 
-/* Of one descriptor: beyond CMSG_LEN the kernel would deliver a second one. */
+/* Room for one descriptor: beyond CMSG_LEN the kernel would deliver a second one. */
 union control {
 	struct cmsghdr align;
 	unsigned char bytes[CMSG_SPACE(sizeof(int))];

@@ -55,7 +55,7 @@ int hca_handover_read(const unsigned char *in, size_t bytes, struct hca_handover
 int hca_handover_open(const unsigned char group[HCA_HASH_BYTES], unsigned *number);
 /* A connection to it; -EPERM: of another user's process; other errors of accept(2). */
 int hca_handover_accept(int listener);
-/* Its message, with the descriptor at a number from 1024 on; -EAGAIN: not yet. */
+/* The message of that connection, with the descriptor at a number from 1024 on; -EAGAIN: it has not come. */
 int hca_handover_receive(int from, struct hca_handover *h);
 #define HCA_GIVER_NS 250000000u		/* for a message to come, which is at once as a rule */
 /* The same for a process that looks now and then.  One connection at a time. */

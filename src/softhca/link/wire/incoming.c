@@ -22,6 +22,8 @@ enum {
 #define CROSSED_NS 1000000000u	/* for a proof that follows an answer over the rail's interface */
 
 static const char other_secret[] = "another secret (accepted: one SOFTHCA_SECRET_FILE at both ends)";
+static const char no_proof[] = "another secret, or has ended before its proof (accepted: one SOFTHCA_SECRET_FILE at "
+	"both ends)";
 
 enum incoming_state {
 	INCOMING_HELLO,
@@ -106,16 +108,21 @@ bool hca_incoming_has_room(struct hca_meet *m)
 	return !m->listen_again_ns;
 }
 
-/* For the line of a queue pair that expects the call. */
+/* A queue pair that expects the call has the reason in its line.  NULL: the caller has proven itself. */
 static void turn_away(struct hca_incoming *in, const char *why)
 {
+	struct hca_rail *r = in->rail;
 	struct sockaddr_storage peer;
 	socklen_t bytes = sizeof(peer);
+	struct hca_endpoint from;
 
 	if (getpeername(in->watch.fd, (struct sockaddr *)(void *)&peer, &bytes))
 		return;
-	hca_address_endpoint(&peer, &in->rail->turned_away);
-	in->rail->why = why;
+	hca_address_endpoint(&peer, &from);
+	if (!why && memcmp(from.address, r->turned_away.address, sizeof(from.address)) != 0)
+		return;
+	r->turned_away = from;
+	r->why = why;
 }
 
 const char *hca_meet_turned_away(const struct hca_meet *m, unsigned rail, const unsigned char address[16])
@@ -399,6 +406,7 @@ static bool proof_arrives(struct hca_meet *m, struct hca_incoming *in)
 		incoming_drop(m, in);
 		return false;
 	}
+	turn_away(in, NULL);
 	incoming_unlink(m, in);
 	fd = hca_watch_release(m->epoll, &in->watch);
 	free(in);
@@ -432,9 +440,9 @@ static bool incoming_step(struct hca_meet *m, struct hca_incoming *in)
 {
 	ssize_t bytes = incoming_read(in);
 
-	/* The caller has read the reply, which does not prove its secret. */
+	/* A caller that finds another secret in the reply says nothing more. */
 	if (bytes < 0 && in->state == INCOMING_PROOF && !in->have)
-		turn_away(in, other_secret);
+		turn_away(in, no_proof);
 	if (bytes < 0)
 		incoming_drop(m, in);
 	if (bytes <= 0)

@@ -172,7 +172,6 @@ int hca_meet_fd(const struct hca_meet *m)
 static void next_ns_update(struct hca_meet *m)
 {
 	const uint64_t unproven = hca_incoming_next_ns(m), calls = hca_calls_next_ns(m);
-
 	const uint64_t shared = hca_recipient_next_ns(m);
 
 	m->next_ns = unproven < calls ? unproven : calls;

@@ -26,7 +26,7 @@ struct hca_rail {
 	unsigned index;			/* its number; 0: none */
 	/* A host whose calls arrived on another interface, and went no further; port 0: none. */
 	struct hca_endpoint crossed;
-	/* The last host whose call went no further, and why; NULL: none. */
+	/* The last host whose call went no further, and why; NULL: none, or a later call of it did. */
 	struct hca_endpoint turned_away;
 	const char *why;
 	struct hca_watch listener;

@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-enum { PACKETS = 2, MTU_MAX = 65536 };
+enum { PACKETS = 2 };
 
 static void info_of(int fd, struct tcp_info *info)
 {
@@ -45,7 +45,7 @@ bool hca_packets_shrank(const struct hca_packets *p, int fd)
  */
 static int packets_send(struct hca_packets *p, int fd)
 {
-	static const unsigned char zeros[MTU_MAX];
+	static const unsigned char zeros[HCA_PACKETS_MTU_MAX];
 	int queued = 0;
 
 	while (p->to_send && ioctl(fd, SIOCOUTQ, &queued) == 0 && !queued) {

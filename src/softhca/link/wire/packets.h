@@ -5,12 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { HCA_PACKETS_MTU_MAX = 65536 };
+
 struct hca_packets {
 	uint32_t segment, path_mtu, to_send, to_read;
-	unsigned char last;		/* that was read */
+	unsigned char last;		/* the last byte that was read */
 };
 
-/* Two packets of each end's MTU; `more`: so many bytes more are read. */
+/* Begin two packets of each end's MTU, HCA_PACKETS_MTU_MAX at most; `more` bytes are read after them. */
 void hca_packets_begin(struct hca_packets *p, int fd, uint32_t mtu, uint32_t peer_mtu, uint32_t more);
 /* 1: both directions are done; 0: not yet; -errno. */
 int hca_packets_step(struct hca_packets *p, int fd);

@@ -28,7 +28,6 @@
 
 enum {
 	INCOMING_MAX = 256,		/* connections of others; beyond, the oldest silent one goes */
-	MTU_MAX = 65536,
 };
 #define PATIENCE_NS 3000000000u		/* two lost SYNs, of the first three */
 #define HEDGE_NS 300000000u		/* for a process that shares its port to answer */
@@ -102,12 +101,12 @@ static bool greeting_read(const unsigned char in[HCA_GREETING_BYTES], struct gre
 	g->mtu = hca_get32(in + 32);
 	g->verdict = in[36];
 	g->through = in[37];
-	return hca_greeting_is_likely(in, 8) && g->mtu > 0 && g->mtu <= MTU_MAX;
+	return hca_greeting_is_likely(in, 8) && g->mtu > 0 && g->mtu <= HCA_PACKETS_MTU_MAX;
 }
 
 static uint32_t mtu_of(const struct softhca_probe *p, const struct end *e)
 {
-	return p->list[e->net].mtu < MTU_MAX ? p->list[e->net].mtu : MTU_MAX;
+	return p->list[e->net].mtu < HCA_PACKETS_MTU_MAX ? p->list[e->net].mtu : HCA_PACKETS_MTU_MAX;
 }
 
 static int greet(const struct softhca_probe *p, const struct end *e, enum verdict verdict,

@@ -411,7 +411,7 @@ static int find_place(struct hca_wire_qp *w)
 	return IBV_WC_SUCCESS;
 }
 
-/* What was announced of the frame leaves as zeros; then the peer learns that the message has failed. */
+/* The announced rest of the frame leaves as zeros; then the peer learns that the message has failed. */
 static void withdraw(struct hca_wire_qp *w, int status)
 {
 	hca_stream_void(&w->stream);

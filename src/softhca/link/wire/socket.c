@@ -296,7 +296,7 @@ static bool is_on_its_link(const struct hca_endpoint *e)
 	return e->address[0] == 0xfe && (e->address[1] & 0xc0) == 0x80;
 }
 
-/* Its address alone keeps a socket on the interface to which the table of routes leads from there. */
+/* An address alone keeps a socket on the interface to which the table of routes leads from there. */
 static int way_is_over(const struct sockaddr_storage *from, const struct sockaddr_storage *to,
 		       unsigned interface)
 {

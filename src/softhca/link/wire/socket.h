@@ -15,7 +15,7 @@ void hca_address_scope_set(struct sockaddr_storage *a, const struct sockaddr_sto
 /* The address without its port; returns `text`. */
 const char *hca_address_text(const struct sockaddr_storage *a, char text[INET6_ADDRSTRLEN]);
 void hca_address_endpoint(const struct sockaddr_storage *a, struct hca_endpoint *e);
-/* Without their ports. */
+/* Are the addresses alike, without their ports? */
 bool hca_address_is_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 /* Is it an address of this very host (network namespace)? */
 bool hca_address_is_local(const struct sockaddr_storage *a);

@@ -108,7 +108,7 @@ static inline uint32_t hca_stream_rest(const struct hca_stream *s)
 {
 	return (uint32_t)s->piece_left + (s->after ? s->after - HCA_FRAME_BYTES : 0);
 }
-/* That rest is here now. */
+/* The memory of that rest is at these pieces now. */
 void hca_stream_place(struct hca_stream *s, const struct iovec *piece, unsigned count);
 /* The memory of the rest is withdrawn: so many zeros leave, and nothing after them. */
 void hca_stream_void(struct hca_stream *s);

@@ -213,9 +213,9 @@ static inline uint32_t hca_wire_frame_bytes(const struct hca_wire_qp *w, uint32_
 int hca_wire_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
 /* In a landing: the rest of an own request's frame, found anew; false: its memory is withdrawn. */
 bool hca_wire_own_place(struct hca_wire_qp *w);
-/* That request fails in a pass, after all before it; nothing follows it. */
+/* A request whose memory is withdrawn fails in a pass, after all before it; nothing follows it. */
 void hca_wire_withdraw(struct hca_wire_qp *w);
-/* Has its time come? */
+/* Is all before it acknowledged, so that it can fail now? */
 static inline bool hca_wire_withdrawn_ends(const struct hca_wire_qp *w)
 {
 	return w->withdrawn && (!w->qp->reliable || (w->acked == w->current_sequence &&
