@@ -214,14 +214,19 @@ static int put_request(struct hca_wire_qp *w, const struct ibv_send_wr *wr, uint
 	return HCA_UNDERWAY;
 }
 
-/* Send now, unless others left a moment ago: then the next pass sends. */
+/*
+ * Send now, unless others left a moment ago: then the next pass sends.  What follows one message of the
+ * peer is a reply, perhaps, and no others.
+ */
 static void push_soon(struct hca_wire_qp *w)
 {
 	struct hca_stream *s = &w->stream;
+	const bool replies = w->expected - w->replied == 1;
 
+	w->replied = w->expected;
 	if (s->blocked)
 		return;
-	if (s->piece_left || s->out_end - s->out_at >= TOGETHER ||
+	if (replies || s->piece_left || s->out_end - s->out_at >= TOGETHER ||
 	    rg_now_ns() - s->flushed_ns >= PAUSE_NS)
 		hca_wire_push(w);
 	else

@@ -100,6 +100,7 @@ struct hca_wire_qp {
 	/* Requester. */
 	uint32_t acked;			/* sequence of the oldest request under way */
 	uint32_t sequence;		/* the next request's */
+	uint32_t replied;		/* `expected` when the last request was handed over */
 	const struct ibv_send_wr *current;	/* a request that leaves in several frames; or NULL */
 	uint32_t current_bytes, current_done, current_sequence;
 	enum hca_fate fate;		/* of the other end's process, as the end of the stream tells */
