@@ -215,13 +215,13 @@ static int put_request(struct hca_wire_qp *w, const struct ibv_send_wr *wr, uint
 }
 
 /*
- * Send now, unless others left a moment ago: then the next pass sends.  What follows one message of the
- * peer is a reply, perhaps, and no others.
+ * Send now, unless others left a moment ago: then the next pass sends.  A request that follows one of the
+ * peer, with no other under way, is a reply, and others do not follow it.
  */
 static void push_soon(struct hca_wire_qp *w)
 {
 	struct hca_stream *s = &w->stream;
-	const bool replies = w->expected - w->replied == 1;
+	const bool replies = w->expected - w->replied == 1 && w->sequence - w->acked == 1;
 
 	w->replied = w->expected;
 	if (s->blocked)

@@ -289,7 +289,6 @@ static bool finds_nothing(struct hca_stream *s)
 		return false;
 	if (s->drained) {
 		s->drained = false;
-		s->empty = true;
 		return true;
 	}
 	return s->empty && s->asks_first && !hca_socket_is_readable(s->fd);
