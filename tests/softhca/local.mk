@@ -271,7 +271,7 @@ tests_softhca_test_wire_bounds_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_wire_bounds_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_wire_lives_SOURCES = tests/softhca/test_wire_lives.c $(WIRE_KIT)
 tests_softhca_test_wire_lives_LDADD = $(SOFTHCA_TEST_LDADD)
-tests_softhca_test_wire_lives_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_wire_lives_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns -Wl,--wrap=connect
 tests_softhca_test_wire_turns_SOURCES = tests/softhca/test_wire_turns.c $(WIRE_KIT)
 tests_softhca_test_wire_turns_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_wire_turns_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns

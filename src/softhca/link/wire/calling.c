@@ -5,6 +5,9 @@
  * The end with the smaller address (GID, then number) calls the other once it is in RTR.  The
  * other's queue pair may not have got so far: its process then parks the stream, which has proven
  * itself, until the queue pair is connected.
+ *
+ * A stopped process is waited for at both ends.  So the end that waits for the other one (for its call, or
+ * for its first frame) asks by a call of its own, which ends when the process there answers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +25,7 @@ enum {
 	LATER_NS = 200000000,	/* ... and at last, while requests may wait */
 	SILENT_CALLS = 12,	/* of HCA_MEET_PATIENCE_NS each, to a host that answers */
 };
+#define ASK_NS 1000000000ull		/* before a question of the end that waits, and between two */
 #define SELDOM_NS 5000000000ull		/* between calls of an unreliable peer that is gone, at last */
 
 /* ---- Calls --------------------------------------------------------------- */
@@ -129,6 +133,11 @@ void hca_wire_arrived(void *arg, int fd, const struct hca_hello *h)
 	}
 	hca_lock(&qp->lock);
 	w = qp->wire;
+	if (w && w->calls && hca_wire_is_for(h, qp)) {	/* the wrong end: it asks */
+		hca_socket_close(fd);
+		hca_unlock(&qp->lock);
+		return;
+	}
 	/* The other end has lost the stream of unreliable messages, and this one does not know yet. */
 	if (w && w->state == HCA_WIRE_OPEN && !w->calls && !qp->reliable && hca_wire_is_for(h, qp))
 		hca_wire_lost(w, 0);
@@ -137,6 +146,19 @@ void hca_wire_arrived(void *arg, int fd, const struct hca_hello *h)
 	else
 		hca_wire_park(wire, fd, h);
 	hca_unlock(&qp->lock);
+}
+
+/* Does the end wait for the other one? */
+static bool asks(const struct hca_wire_qp *w)
+{
+	return w->qp->reliable && (w->state == HCA_WIRE_EXPECTING || w->state == HCA_WIRE_GREETING);
+}
+
+static void question_ends(struct hca_wire_qp *w, uint64_t pause_ns)
+{
+	w->asking = false;
+	if (asks(w))
+		w->again_ns = rg_now_ns() + pause_ns;
 }
 
 /* The queue pair has stopped meanwhile: the other end's is left, not lost. */
@@ -165,6 +187,7 @@ void hca_wire_reached(void *arg, void *token, int fd, const struct hca_hello *h)
 		hca_wire_open(w, fd, 0);
 	else
 		refuse_stream(fd);
+	question_ends(w, ASK_NS);
 	hca_unlock(&w->qp->lock);
 }
 
@@ -174,18 +197,27 @@ static bool may_change(int error)
 	return error != EACCES && error != EPROTONOSUPPORT && error != EINVAL && error != EXDEV;
 }
 
+static void keep_why(struct hca_wire_qp *w, int error, const char *why)
+{
+	char text[HCA_WIRE_WHY_BYTES];
+
+	free(w->why);
+	w->why = strdup(hca_wire_why(w->wire, w->qp->attr.port_num - 1u, &w->qp->attr.ah_attr.grh.dgid, error, why,
+				     text));
+}
+
 /* The host answers for a stopped process: requests wait for the next call, whatever their timeouts are. */
-static void wait_for_stopped(struct hca_wire_qp *w)
+static void is_stopped(struct hca_wire_qp *w)
 {
 	const uint64_t until_ns = rg_now_ns() + LATER_NS + HCA_MEET_PATIENCE_NS + hca_wire_patience_ns(w->qp);
 
-	w->deadline_ns = w->refused_one && w->deadline_ns ? until_ns : 0;
+	if (w->silent_calls++ < SILENT_CALLS)
+		w->deadline_ns = w->refused_one && w->deadline_ns ? until_ns : 0;
 }
 
 void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
 {
 	struct hca_wire_qp *w = token;
-	char text[HCA_WIRE_WHY_BYTES];
 
 	(void)arg;
 	if (*(enum hca_wire_source *)token == HCA_WIRE_PEER) {
@@ -193,14 +225,18 @@ void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
 		return;
 	}
 	hca_lock(&w->qp->lock);
-	if (w->state == HCA_WIRE_CALLING && may_change(error)) {
-		free(w->why);
-		w->why = strdup(hca_wire_why(w->wire, w->qp->attr.port_num - 1u, &w->qp->attr.ah_attr.grh.dgid,
-					     error, why, text));
+	if (asks(w)) {
+		if (error == EBUSY) {
+			keep_why(w, error, why);
+			is_stopped(w);
+		}
+		question_ends(w, error == EBUSY ? LATER_NS : ASK_NS);
+	} else if (w->state == HCA_WIRE_CALLING && may_change(error)) {
+		keep_why(w, error, why);
 		if (error == ETIMEDOUT)
 			hca_wire_say_unconnected(w);
-		if (error == EBUSY && w->silent_calls++ < SILENT_CALLS)
-			wait_for_stopped(w);
+		if (error == EBUSY)
+			is_stopped(w);
 		hca_wire_pause_calls(w);
 	} else if (w->state == HCA_WIRE_CALLING) {
 		hca_wire_say_refused(w->wire, w->qp->attr.port_num - 1u, &w->qp->attr.ah_attr.grh.dgid, error,
@@ -212,14 +248,30 @@ void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
 
 /* ---- Requests that wait -------------------------------------------------- */
 
-/* Requests wait for the connection: until when? */
+/* Until when?  A question that is open may tell that the peer is stopped. */
+static void ask(struct hca_wire_qp *w, uint64_t now)
+{
+	if (w->asking)
+		return;
+	if (!w->again_ns)
+		w->again_ns = now + ASK_NS;
+	if (!rg_reached(w->again_ns, now))
+		return;
+	hca_wire_call_peer(w);
+	w->asking = !w->again_ns;
+}
+
 void hca_wire_look_at_waiting(struct hca_wire_qp *w, uint64_t now)
 {
 	uint64_t patience = hca_wire_patience_ns(w->qp);
 
 	if (!w->deadline_ns && patience)
 		w->deadline_ns = now + patience;
-	if (!w->deadline_ns || !rg_reached(w->deadline_ns, now))
+	if (!w->deadline_ns)
+		return;
+	if (asks(w) && w->silent_calls < SILENT_CALLS)
+		ask(w, now);
+	if (!rg_reached(w->deadline_ns, now) || (asks(w) && w->asking))
 		return;
 	if (w->qp->reliable)
 		hca_wire_say_unconnected(w);

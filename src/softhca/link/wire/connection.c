@@ -36,6 +36,7 @@ void hca_wire_close(struct hca_wire_qp *w, enum hca_wire_state state)
 	w->current = NULL;
 	w->withdrawn = false;
 	w->left = 0;
+	w->asking = false;
 	w->state = state;
 	hca_wire_forgive(w);
 	hca_wire_qp_unwatch(w);
@@ -94,6 +95,7 @@ void hca_wire_open(struct hca_wire_qp *w, int fd, uint32_t psn)
 	hca_wire_life_begin(w, rg_now_ns());
 	hca_wire_activate(w);
 	w->again_ns = 0;
+	w->asking = false;
 	hca_wire_look_at(&w->wire->look_ns, rg_now_ns() + ALIVE_NS);
 	w->state = HCA_WIRE_GREETING;
 	if (w->calls)

@@ -92,7 +92,8 @@ struct hca_wire_qp {
 	uint64_t pause_ns;		/* before it */
 	uint64_t deadline_ns;		/* requests that wait for the connection fail then; 0: none waits */
 	char *why;			/* the last call was refused; or NULL */
-	unsigned silent_calls;
+	unsigned silent_calls;		/* that a stopped process has not answered */
+	bool asking;			/* the end that waits for the other one asks whether it is stopped */
 	struct hca_stream stream;
 	struct hca_wire_life life;
 	_Atomic uint64_t heard_ns;	/* when the peer's host answered last, by the last look; 0: not connected */
