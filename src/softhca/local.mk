@@ -78,7 +78,8 @@ libsofthca_core_la_SOURCES += src/softhca/link/wire/bytes.h src/softhca/link/wir
 	src/softhca/link/wire/handshake.c src/softhca/link/wire/handshake.h \
 	src/softhca/link/wire/incoming.c src/softhca/link/wire/meet.c src/softhca/link/wire/meet.h \
 	src/softhca/link/wire/meet_state.h src/softhca/link/wire/ports.c \
-	src/softhca/link/wire/ports.h src/softhca/link/wire/probe.c src/softhca/link/wire/secret.c \
+	src/softhca/link/wire/ports.h src/softhca/link/wire/probe.c \
+	src/softhca/link/wire/probe_end.c src/softhca/link/wire/probe_state.h src/softhca/link/wire/secret.c \
 	src/softhca/link/wire/secret.h src/softhca/link/wire/socket.c src/softhca/link/wire/socket.h
 libsofthca_core_la_SOURCES += src/softhca/engine/progress_thread.c src/softhca/engine/progress_thread.h \
 	src/softhca/engine/cq_ex.c src/softhca/engine/engine.c src/softhca/engine/engine.h \
