@@ -92,7 +92,7 @@ void hca_recipient_serve(struct hca_meet *m);
 void hca_recipient_progress(struct hca_meet *m, uint64_t now_ns);
 uint64_t hca_recipient_next_ns(const struct hca_meet *m);
 
-/* call.c: connections that this process opens */
+/* call.c, call_reply.c: connections that this process opens */
 int hca_call_start(struct hca_meet *m, const struct sockaddr_storage *to,
 		   const struct hca_hello *h, void *token);
 void hca_call_serve(struct hca_meet *m, struct hca_watch *w);

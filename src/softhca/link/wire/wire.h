@@ -326,7 +326,7 @@ enum hca_fate hca_wire_stream_fate(struct hca_wire *wire, uint32_t port, const u
 void hca_wire_left(struct hca_wire_qp *w);
 void hca_wire_look(struct hca_wire *wire, uint64_t now_ns);
 
-/* ---- calling.c ----------------------------------------------------------- */
+/* ---- qp_calls.c ---------------------------------------------------------- */
 
 bool hca_wire_this_end_calls(const struct hca_qp *qp);
 /* Call a queue pair number of h->target over a rail; fills in the rest of h.  0 or -errno. */

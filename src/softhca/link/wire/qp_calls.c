@@ -1,5 +1,5 @@
 /*
- * calling.c - which end of a queue pair's stream calls the other, what becomes of calls, and how long
+ * qp_calls.c - which end of a queue pair's stream calls the other, what becomes of calls, and how long
  * requests wait for them.
  *
  * The end with the smaller address (GID, then number) calls the other once it is in RTR.  The
