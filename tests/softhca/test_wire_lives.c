@@ -424,11 +424,11 @@ static void test_silent_host(void **state)
 	wire_qp_close(&q);
 }
 
-/* The end that calls is asked: it takes no call of the wrong end. */
+/* The end that calls is asked. */
 static void test_asked(void **state)
 {
 	struct wire_qp q = wire_qp_open((struct wire_config){ .alone = true });
-	const struct hca_hello h = wire_hello(HCA_MEET_QP, false, q.peer_qpn, q.qp->qp_num);
+	const struct hca_hello h = wire_hello(HCA_MEET_QUESTION, false, q.peer_qpn, q.qp->qp_num);
 	const int fd = wire_inject(&h);
 
 	wire_settle();

@@ -7,7 +7,7 @@
  * itself, until the queue pair is connected.
  *
  * A stopped process is waited for at both ends.  So the end that waits for the other one (for its call, or
- * for its first frame) asks by a call of its own, which ends when the process there answers.
+ * for its first frame) asks by a call of its own, which is over when the process there answers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -65,11 +65,11 @@ int hca_wire_call(struct hca_wire *wire, unsigned rail, struct hca_hello *h, voi
 	return hca_meet_call(wire->meet, &to, h, token);
 }
 
-void hca_wire_call_peer(struct hca_wire_qp *w)
+static void call(struct hca_wire_qp *w, enum hca_meet_kind kind)
 {
 	const struct hca_qp *qp = w->qp;
 	struct hca_hello h = {
-		.kind = HCA_MEET_QP, .source_qpn = hca_qpn(qp), .target_qpn = qp->attr.dest_qp_num,
+		.kind = (uint8_t)kind, .source_qpn = hca_qpn(qp), .target_qpn = qp->attr.dest_qp_num,
 		.psn = qp->attr.rq_psn, .target = qp->attr.ah_attr.grh.dgid,
 	};
 
@@ -78,6 +78,11 @@ void hca_wire_call_peer(struct hca_wire_qp *w)
 		w->again_ns = rg_now_ns() + LATER_NS;
 		hca_wire_look_at(&w->wire->look_ns, w->again_ns);
 	}
+}
+
+void hca_wire_call_peer(struct hca_wire_qp *w)
+{
+	call(w, HCA_MEET_QP);
 }
 
 /* ---- Meetings ------------------------------------------------------------ */
@@ -127,17 +132,12 @@ void hca_wire_arrived(void *arg, int fd, const struct hca_hello *h)
 		return;
 	}
 	qp = own_qp(wire, h->target_qpn);
-	if (!qp || qp->datagram) {
+	if (!qp || qp->datagram || h->kind == HCA_MEET_QUESTION) {
 		hca_socket_close(fd);
 		return;
 	}
 	hca_lock(&qp->lock);
 	w = qp->wire;
-	if (w && w->calls && hca_wire_is_for(h, qp)) {	/* the wrong end: it asks */
-		hca_socket_close(fd);
-		hca_unlock(&qp->lock);
-		return;
-	}
 	/* The other end has lost the stream of unreliable messages, and this one does not know yet. */
 	if (w && w->state == HCA_WIRE_OPEN && !w->calls && !qp->reliable && hca_wire_is_for(h, qp))
 		hca_wire_lost(w, 0);
@@ -181,13 +181,15 @@ void hca_wire_reached(void *arg, void *token, int fd, const struct hca_hello *h)
 		hca_wire_peer_reached(token, fd);
 		return;
 	}
-	(void)h;
 	hca_lock(&w->qp->lock);
-	if (w->state == HCA_WIRE_CALLING)
+	if (h->kind == HCA_MEET_QUESTION) {
+		hca_socket_close(fd);
+		question_ends(w, ASK_NS);
+	} else if (w->state == HCA_WIRE_CALLING) {
 		hca_wire_open(w, fd, 0);
-	else
+	} else {
 		refuse_stream(fd);
-	question_ends(w, ASK_NS);
+	}
 	hca_unlock(&w->qp->lock);
 }
 
@@ -248,7 +250,7 @@ void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
 
 /* ---- Requests that wait -------------------------------------------------- */
 
-/* Until when?  A question that is open may tell that the peer is stopped. */
+/* Is the peer stopped? */
 static void ask(struct hca_wire_qp *w, uint64_t now)
 {
 	if (w->asking)
@@ -257,7 +259,7 @@ static void ask(struct hca_wire_qp *w, uint64_t now)
 		w->again_ns = now + ASK_NS;
 	if (!rg_reached(w->again_ns, now))
 		return;
-	hca_wire_call_peer(w);
+	call(w, HCA_MEET_QUESTION);
 	w->asking = !w->again_ns;
 }
 
