@@ -12,7 +12,7 @@ librail_core_la_SOURCES = \
 	src/rail/lane/cq.c src/rail/message/eager.c src/rail/message/edges.c src/rail/message/landing.c src/rail/lane/lane.c \
 	src/rail/lane/lane_ring.c \
 	src/rail/lane/lane_send.c src/rail/open/events.c src/rail/open/limits.c src/rail/open/ledger.c src/rail/memory/mapped.c src/rail/memory/map_choice.c src/rail/memory/map_learner.c src/rail/memory/memory.c src/rail/memory/mr.c \
-	src/rail/peer/on_demand.c src/rail/open/open.c src/rail/open/options.c src/rail/message/parts.c src/rail/peer/peer.c \
+	src/rail/peer/on_demand.c src/rail/peer/connector.c src/rail/open/open.c src/rail/open/options.c src/rail/message/parts.c src/rail/peer/peer.c \
 	src/rail/peer/peer_end.c src/rail/peer/peer_failure.c src/rail/plan.c src/rail/plan.h src/rail/policy.c src/rail/lane/pool.c src/rail/open/progress.c \
 	src/rail/peer/queues.c src/rail/message/rate_estimate.c src/rail/peer/reach.c src/rail/message/rndv.c src/rail/message/rndv_receive.c src/rail/message/scheme.c src/rail/message/scheme_race.c src/rail/message/late.c src/rail/message/scheme_learner.c src/rail/message/eager_learner.c src/rail/message/copy_learner.c src/rail/open/learner.c src/rail/message/eager_choice.c src/rail/open/costs.c \
 	src/rail/message/rndv_send.c src/rail/open/select.c src/rail/open/port_choice.c src/rail/open/port_choice_text.c src/rail/open/peer_gids.c src/rail/open/peer_gids.h src/rail/open/bounds.c src/rail/open/port_loss.c src/rail/open/port_match.c src/rail/open/port_set.c src/rail/open/port_set.h src/rail/open/port_probe.c \
@@ -22,7 +22,7 @@ librail_core_la_SOURCES = \
 	src/rail/lane/eager_lane.h src/rail/message/edges.h src/rail/peer/endpoint_info.h src/rail/message/foreign_writes.h \
 	src/rail/message/landing.h src/rail/lane/lane.h src/rail/memory/mapped.h src/rail/memory/map_choice.h src/rail/memory/map_learner.h \
 	src/rail/lane/lane_ring.h src/rail/lane/lane_send.h src/rail/memory/mr.h \
-	src/rail/peer/on_demand.h src/rail/message/op_queue.h src/rail/message/parts.h src/rail/peer/peer_end.h src/rail/peer/peer_failure.h src/rail/policy.h src/rail/programs.h \
+	src/rail/peer/on_demand.h src/rail/peer/connector.h src/rail/message/op_queue.h src/rail/message/parts.h src/rail/peer/peer_end.h src/rail/peer/peer_failure.h src/rail/policy.h src/rail/programs.h \
 	src/rail/peer/connect.h src/rail/lane/cq.h src/rail/open/events.h src/rail/open/rail_ctx.h src/rail/memory/memory.h \
 	src/rail/message/op_end.h src/rail/message/rail_op.h src/rail/open/options.h src/rail/peer/peer.h src/rail/lane/pool.h \
 	src/rail/message/rail_record.h src/rail/open/select.h src/rail/open/trace.h \

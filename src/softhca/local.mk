@@ -66,7 +66,8 @@ libsofthca_core_la_SOURCES += src/softhca/link/memory/ask.c src/softhca/link/mem
 	src/softhca/link/memory/transfer.c src/softhca/link/memory/transfer.h \
 	src/softhca/link/memory/ud.c src/softhca/link/memory/ud.h
 libsofthca_core_la_SOURCES += src/softhca/link/wire/bytes.h src/softhca/link/wire/call.c \
-	src/softhca/base/copy_last.h src/softhca/link/wire/connection.c \
+	src/softhca/link/wire/call_reply.c src/softhca/link/wire/call_state.h \
+	src/softhca/base/copy_last.h src/softhca/link/wire/connection.c src/softhca/link/wire/qp_calls.c \
 	src/softhca/link/wire/datagram.c src/softhca/link/wire/life.c src/softhca/link/wire/said.c src/softhca/link/wire/link.c src/softhca/link/wire/link.h \
 	src/softhca/link/wire/lives.c src/softhca/link/wire/parked.c src/softhca/link/wire/peers.c src/softhca/link/wire/peers.h \
 	src/softhca/link/wire/requester.c src/softhca/link/wire/responder.c \
@@ -78,7 +79,8 @@ libsofthca_core_la_SOURCES += src/softhca/link/wire/bytes.h src/softhca/link/wir
 	src/softhca/link/wire/handshake.c src/softhca/link/wire/handshake.h \
 	src/softhca/link/wire/incoming.c src/softhca/link/wire/meet.c src/softhca/link/wire/meet.h \
 	src/softhca/link/wire/meet_state.h src/softhca/link/wire/ports.c \
-	src/softhca/link/wire/ports.h src/softhca/link/wire/probe.c src/softhca/link/wire/secret.c \
+	src/softhca/link/wire/ports.h src/softhca/link/wire/probe.c \
+	src/softhca/link/wire/probe_end.c src/softhca/link/wire/probe_state.h src/softhca/link/wire/secret.c \
 	src/softhca/link/wire/secret.h src/softhca/link/wire/socket.c src/softhca/link/wire/socket.h
 libsofthca_core_la_SOURCES += src/softhca/engine/progress_thread.c src/softhca/engine/progress_thread.h \
 	src/softhca/engine/cq_ex.c src/softhca/engine/engine.c src/softhca/engine/engine.h \

@@ -63,7 +63,7 @@ static void check(bool holds)
 
 static void hello_check(const struct hca_hello *h)
 {
-	check(h->kind == HCA_MEET_QP || h->kind == HCA_MEET_DATAGRAMS);
+	check(h->kind >= HCA_MEET_QP && h->kind <= HCA_MEET_QUESTION);
 	check(h->rails <= HCA_PORTS_MAX && h->rail < h->rails);
 	check((h->source_qpn | h->target_qpn | h->psn) < 1 << 24);
 }

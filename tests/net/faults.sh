@@ -5,7 +5,7 @@
 #
 #	faults.sh		all cases, as make check-net runs it
 #	faults.sh CASE		one, with the output of its programs where it fails; CASE6: over IPv6
-cases='served stopped killed shut cable far_cable for_ever vanished interface renamed address aborted unreliable firewall forgotten reject
+cases='served stopped unmet killed shut cable far_cable for_ever vanished interface renamed address aborted unreliable firewall forgotten reject
 	secret rails mtu crossed path_mtu
 	path_mtu_read path_mtu_for_ever path_datagrams datagrams ports jobs users descriptors killed6 cable6 unreliable6 firewall6 reject6 path_mtu6
 	datagrams6'
@@ -168,6 +168,23 @@ case_stopped() {
 	expect "a: exit code $rc" [ $rc -eq 0 ]
 	shows a "^flood: success"
 	shows b "^check: right"
+	silent a
+	silent b
+}
+
+# The end that should call is stopped before it does.
+case_unmet() {
+	hosts 2 1
+	begin 0 a b connect rest never
+	until_file a.end
+	signal STOP 0 a
+	begin 1 b a connect post 8 tell posted done tell ended rest never
+	until_file posted
+	sleep "${RG_LONG:+3}8"
+	[ ! -e "$RG_MEET/ended" ] || fail "requests to a stopped process end"
+	signal CONT 0 a
+	until_file ended
+	shows b "^done: success"
 	silent a
 	silent b
 }
@@ -451,6 +468,8 @@ case_crossed() {
 	begin 0 a b timeout=20 connect write 8
 	end_of a
 	shows a "^write: transport retry counter exceeded"
+	# Questions of the end that waits are crossed, too: that is another line.
+	sed -i '/eth0: calls of host 10.0.2.2 arrive on eth1, and answers of eth0 do not reach it/d' "$work/a.err"
 	says a "rail 1, eth0: 10.0.2.2 .*arrive there on another one"
 	says b "eth0: calls of host 10.0.1.1 arrive on eth1, and answers of eth0 do not reach it"
 }

@@ -5,9 +5,10 @@ RG_ON_HOSTS="2 2"
 . "$srcdir/tests/run-lib.sh"
 export SOFTHCA_PORTS=18700-18700
 
-# ports_of I: on which processes of host I listen at addresses of its rails, 10.0.*.*, in hexadecimal
+# ports_of I: on which processes of host I listen at addresses of eth0 and eth1, 10.0.1.* and 10.0.2.*, in
+# hexadecimal.  At those of mgmt MPICH listens, too.
 ports_of() {
-	on "$1" awk '$4 == "0A" && $2 ~ /^....000A:/ { print substr($2, 10) }' /proc/net/tcp | sort -u
+	on "$1" awk '$4 == "0A" && $2 ~ /^..0[12]000A:/ { print substr($2, 10) }' /proc/net/tcp | sort -u
 }
 
 # job NAME PROGRAM ARG...: 6 ranks in the background.  Launchers at the same time need a directory each.

@@ -227,7 +227,7 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_net tests/softhca/test_netif tests/softhca/test_wire \
 	tests/softhca/test_wire_requester tests/softhca/test_wire_bounds tests/softhca/test_wire_breaches \
 	tests/softhca/test_wire_lives tests/softhca/test_wire_more tests/softhca/test_wire_turns \
-	tests/softhca/test_wire_withdrawn tests/softhca/test_wire_datagrams
+	tests/softhca/test_wire_withdrawn tests/softhca/test_wire_refusals tests/softhca/test_wire_datagrams
 SOFTHCA_UNITS += tests/softhca/test_netif_list tests/softhca/test_probe tests/softhca/test_kern tests/softhca/test_like
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
@@ -271,10 +271,13 @@ tests_softhca_test_wire_bounds_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_wire_bounds_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_wire_lives_SOURCES = tests/softhca/test_wire_lives.c $(WIRE_KIT)
 tests_softhca_test_wire_lives_LDADD = $(SOFTHCA_TEST_LDADD)
-tests_softhca_test_wire_lives_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_wire_lives_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns -Wl,--wrap=connect
 tests_softhca_test_wire_turns_SOURCES = tests/softhca/test_wire_turns.c $(WIRE_KIT)
 tests_softhca_test_wire_turns_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_wire_turns_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_wire_refusals_SOURCES = tests/softhca/test_wire_refusals.c $(WIRE_KIT)
+tests_softhca_test_wire_refusals_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_wire_refusals_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_wire_withdrawn_SOURCES = tests/softhca/test_wire_withdrawn.c $(WIRE_KIT)
 tests_softhca_test_wire_withdrawn_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_wire_withdrawn_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns

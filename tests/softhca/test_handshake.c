@@ -250,11 +250,11 @@ static void test_hello_refused(void **state)
 	struct hca_hello h;
 
 	assert_true(is_heard(&numbers));
-	h = numbers, h.kind = HCA_MEET_DATAGRAMS;
+	h = numbers, h.kind = HCA_MEET_QUESTION;
 	assert_true(is_heard(&h));
 	h = numbers, h.kind = 0;
 	assert_false(is_heard(&h));
-	h = numbers, h.kind = 3;
+	h = numbers, h.kind = HCA_MEET_QUESTION + 1;
 	assert_false(is_heard(&h));
 	h = numbers, h.rail = 2;
 	assert_false(is_heard(&h));

@@ -282,15 +282,22 @@ static void test_more_reads_than_agreed(void **state)
 {
 	struct wire_qp q = wire_qp_open((struct wire_config){ 0 });
 	unsigned char all[(WIRE_READS + 1) * HCA_FRAME_BYTES];
+	static unsigned char data[WIRE_MEMORY];
+	struct hca_frame f;
 	uint32_t i;
 
 	for (i = 0; i < WIRE_READS + 1; i++) {
-		struct hca_frame f = at_address(wire_request(&q, HCA_FRAME_READ, WIRE_MEMORY), 0);
+		f = at_address(wire_request(&q, HCA_FRAME_READ, WIRE_MEMORY), 0);
 
 		f.bytes = 0;
 		hca_frame_write(all + i * HCA_FRAME_BYTES, &f);
 	}
 	wire_put_bytes(q.fd, all, sizeof(all));		/* before any answer */
+	do
+		assert_true(wire_get(&q, &f, data, sizeof(data)));
+	while (f.kind == HCA_FRAME_RESPONSE);
+	assert_int_equal(f.kind, HCA_FRAME_NAK);
+	assert_int_equal(f.sequence, WIRE_READS);
 	wire_expect_event(IBV_EVENT_QP_REQ_ERR);
 	wire_expect_state(&q, IBV_QPS_ERR);
 	wire_expect_end(&q);

@@ -11,7 +11,32 @@
 #include "util/clock.h"
 #include "wire_end.h"
 
-enum { PSN = 7, EARLIER = 5 };
+enum { PSN = 7, EARLIER = 5, STOPPED = 3 };
+#define SECOND_NS UINT64_C(1000000000)
+
+/* Calls of this peer (lower) or of peers that accept go to host STOPPED instead; all to its first port. */
+static bool replaced[2], one_port;
+
+int __real_connect(int fd, const struct sockaddr *at, socklen_t bytes);
+int __wrap_connect(int fd, const struct sockaddr *at, socklen_t bytes);
+
+int __wrap_connect(int fd, const struct sockaddr *at, socklen_t bytes)
+{
+	const struct sockaddr_storage stopped = meet_host(STOPPED);
+	struct sockaddr_in to;
+	unsigned lower;
+
+	if (at->sa_family != AF_INET)
+		return __real_connect(fd, at, bytes);
+	memcpy(&to, at, sizeof(to));
+	for (lower = 0; lower < 2; lower++) {
+		if (!replaced[lower] || memcmp(&to.sin_addr, wire_gid(lower).raw + 12, sizeof(to.sin_addr)))
+			continue;
+		to.sin_addr = ((const struct sockaddr_in *)(const void *)&stopped)->sin_addr;
+		to.sin_port = one_port ? htons(MEET_FIRST) : to.sin_port;
+	}
+	return __real_connect(fd, (const struct sockaddr *)(const void *)&to, sizeof(to));
+}
 
 static struct hca_hello hello_of(const struct wire_qp *q, uint32_t psn)
 {
@@ -267,36 +292,148 @@ static void test_unreliable(void **state)
 	wire_qp_close(&q);
 }
 
-/* The peer's process is stopped: its kernel takes calls, 12 of which end before requests fail. */
-static void test_stopped(void **state)
+/* ---- Stopped peers ------------------------------ */
+
+enum { CALLS = 12, CALL_S = 5 };	/* that a stopped process does not answer, before requests fail */
+
+/* A request fails: after how long, and the lines of this. */
+static uint64_t fails_after_ns(struct wire_qp *q, const char **lines)
 {
-	enum { CALLS = 12, CALL_S = 5 };
-	const unsigned host = wire.peer_host;
-	const int listener = meet_raw_listen(3, 64);
-	struct wire_qp q;
-	const char *lines;
-	uint64_t begun, ns;
+	const uint64_t begun = rg_now_ns();
 	struct ibv_wc wc;
 
-	wire.peer_host = 3;
-	q = wire_qp_open((struct wire_config){ .alone = true });
-	wire.peer_host = host;
 	capture_begin(STDERR_FILENO);
-	begun = rg_now_ns();
-	wire_post(&q, IBV_WR_SEND, 1, 0, 0);
-	while (!ibv_poll_cq(q.cq, 1, &wc)) {
-		assert_true(rg_now_ns() - begun < UINT64_C(200000000000));
-		meet_time_pass(UINT64_C(50000000));
+	wire_post(q, IBV_WR_SEND, 1, 0, 0);
+	while (!ibv_poll_cq(q->cq, 1, &wc)) {
+		assert_true(rg_now_ns() - begun < 200 * SECOND_NS);
+		meet_time_pass(50000000);
 		wire_settle();
 	}
-	lines = capture_end();
-	ns = rg_now_ns() - begun;
+	*lines = capture_end();
 	assert_int_equal(wc.status, IBV_WC_RETRY_EXC_ERR);
-	assert_true(ns > CALLS * CALL_S * UINT64_C(1000000000));
-	assert_true(ns < 2 * CALLS * CALL_S * UINT64_C(1000000000));
+	return rg_now_ns() - begun;
+}
+
+static void expect_patience(struct wire_qp *q)
+{
+	const char *lines;
+	const uint64_t ns = fails_after_ns(q, &lines);
+
+	assert_true(ns > CALLS * CALL_S * SECOND_NS);
+	assert_true(ns < 2 * CALLS * CALL_S * SECOND_NS);
 	assert_non_null(strstr(lines, "port 18600: the process there does not answer\n"));
 	assert_ptr_equal(strchr(lines, '\n'), lines + strlen(lines) - 1);
+}
+
+/* Its kernel takes calls. */
+static void test_stopped(void **state)
+{
+	const unsigned host = wire.peer_host;
+	const int listener = meet_raw_listen(STOPPED, 64);
+	struct wire_qp q;
+
+	wire.peer_host = STOPPED;
+	q = wire_qp_open((struct wire_config){ .alone = true });
+	wire.peer_host = host;
+	expect_patience(&q);
 	close(listener);
+	wire_qp_close(&q);
+}
+
+/* It has not called, and its kernel takes the questions of this end. */
+static void test_stopped_before_it_calls(void **state)
+{
+	struct wire_qp q = wire_qp_open((struct wire_config){ .expects = true });
+	const int listener = meet_raw_listen(STOPPED, 64);
+
+	replaced[1] = true;
+	expect_patience(&q);
+	replaced[1] = false;
+	close(listener);
+	wire_qp_close(&q);
+}
+
+/* It goes on after 20 s. */
+static void test_goes_on_and_calls(void **state)
+{
+	const struct wire_config c = { .expects = true, .psn = PSN };
+	struct wire_qp q = wire_qp_open(c);
+	const int listener = meet_raw_listen(STOPPED, 64);
+	unsigned i;
+
+	replaced[1] = true;
+	wire_post(&q, IBV_WR_SEND, 1, 0, 0);
+	for (i = 0; i < 400; i++) {
+		meet_time_pass(50000000);
+		wire_settle();
+	}
+	wire_expect_none(&q);
+	q.fd = inject(&q, PSN);
+	expect_greeting(&q);
+	wire_expect(&q, HCA_FRAME_SEND, NULL, 0);
+	q.ack++;
+	wire_put_plain(&q, HCA_FRAME_ACK, 0, 0, 0);
+	wire_completion(&q, 1, IBV_WC_SUCCESS);
+	replaced[1] = false;
+	close(listener);
+	wire_qp_close(&q);
+}
+
+/* It has proven itself, and has not sent its first frame. */
+static void test_stopped_before_its_first_frame(void **state)
+{
+	struct wire_qp q = call((struct wire_config){ .alone = true });
+	const int listener = meet_raw_listen(STOPPED, 64);
+
+	replaced[0] = true;
+	expect_patience(&q);
+	replaced[0] = false;
+	close(listener);
+	wire_qp_close(&q);
+}
+
+/* The process lives, and its queue pair is not connected: its time is that of the verbs, 5 s at least. */
+static void test_not_connected(void **state)
+{
+	struct wire_qp q = call((struct wire_config){ .alone = true });
+	const char *lines;
+	const uint64_t ns = fails_after_ns(&q, &lines);
+
+	assert_true(ns >= CALL_S * SECOND_NS);
+	assert_true(ns < 2 * CALL_S * SECOND_NS);
+	wire_qp_close(&q);
+}
+
+/* The host of the end that should call answers nothing: the kernel drops what the full queue has no room for. */
+static void test_silent_host(void **state)
+{
+	struct wire_qp q = wire_qp_open((struct wire_config){ .expects = true });
+	const int listener = meet_raw_listen(STOPPED, 0);
+	const int queued = meet_raw_connect(STOPPED, MEET_FIRST);
+	const char *lines;
+	uint64_t ns;
+
+	replaced[1] = one_port = true;
+	ns = fails_after_ns(&q, &lines);
+	replaced[1] = one_port = false;
+	assert_true(ns >= CALL_S * SECOND_NS);
+	assert_true(ns < 2 * CALL_S * SECOND_NS);
+	assert_non_null(strstr(lines, "no connection from host 126.0.0.1"));
+	close(queued);
+	close(listener);
+	wire_qp_close(&q);
+}
+
+/* The end that calls is asked. */
+static void test_asked(void **state)
+{
+	struct wire_qp q = wire_qp_open((struct wire_config){ .alone = true });
+	const struct hca_hello h = wire_hello(HCA_MEET_QUESTION, false, q.peer_qpn, q.qp->qp_num);
+	const int fd = wire_inject(&h);
+
+	wire_settle();
+	assert_true(wire_has_ended(fd));
+	close(fd);
 	wire_qp_close(&q);
 }
 
@@ -377,6 +514,12 @@ int main(void)
 		cmocka_unit_test(test_unlike),
 		cmocka_unit_test(test_unreliable),
 		cmocka_unit_test(test_stopped),
+		cmocka_unit_test(test_stopped_before_it_calls),
+		cmocka_unit_test(test_goes_on_and_calls),
+		cmocka_unit_test(test_stopped_before_its_first_frame),
+		cmocka_unit_test(test_not_connected),
+		cmocka_unit_test(test_silent_host),
+		cmocka_unit_test(test_asked),
 		cmocka_unit_test(test_both_at_once),
 	};
 

@@ -435,7 +435,7 @@ static void check_probes(struct choice *c, const struct choice_probes *probes, u
 		}
 }
 
-/* Both ends of a connection have one MTU (wire/connection.c). */
+/* Both ends of a connection have one MTU (wire/qp_calls.c). */
 static void check_mtus(struct choice *c)
 {
 	for (unsigned k = 0; k < c->columns; k++)

@@ -22,16 +22,15 @@
 #include "rail/peer/bound_rail.h"
 #include "util/clock.h"
 #include "rail/lane/eager_lane.h"
+#include "rail/peer/connector.h"
 #include "rail/peer/endpoint_info.h"
 #include "util/err.h"
-#include "rail/memory/mr.h"
 #include "rail/peer/on_demand.h"
 #include "rail/peer/peer_failure.h"
 #include "rail/rail.h"
 #include "rail/peer/connect.h"
 #include "rail/open/peer_gids.h"
 #include "rail/open/rail_ctx.h"
-#include "rail/memory/memory.h"
 #include "rail/peer/peer.h"
 #include "util/random.h"
 #include "rail/peer/reach.h"
@@ -39,11 +38,7 @@
 #include "verbs/vrb.h"
 
 enum {
-	CONNECT_RECEIVES = 128,
-	CONNECT_SENDS = 32,
 	CONNECT_BATCH = 16,
-	CONNECT_BYTES = 1024,		/* size of a datagram: nearly every port's MTU */
-	CONNECT_STRIDE = VRB_GRH_BYTES + CONNECT_BYTES + 24,
 	CONNECT_FIRST_NS = 2000000,	/* wait before the first repetition; doubled each time */
 	CONNECT_LAST_NS = 256000000,
 };
@@ -57,8 +52,9 @@ struct connect_head {
 	uint8_t linked, knows, refused, pad[5];
 };
 
-_Static_assert(sizeof(struct connect_head) + ENDPOINT_INFO_USED <= CONNECT_BYTES, "one datagram");
-_Static_assert((CONNECT_RECEIVES + CONNECT_SENDS) * CONNECT_STRIDE == RAIL_PLAN_DATAGRAMS_BYTES, "plan.h");
+#define DATAGRAM_USED ((uint32_t)(sizeof(struct connect_head) + ENDPOINT_INFO_USED))
+
+_Static_assert(DATAGRAM_USED <= RAIL_DATAGRAM_BYTES, "one datagram");
 
 struct address_rail {
 	unsigned char subnet[VRB_GID_BYTES];	/* over TCP: the GID */
@@ -78,17 +74,6 @@ struct address {
 
 _Static_assert(sizeof(struct address) <= RAIL_ADDRESS_BYTES, "an address fits");
 
-struct rail_connector {
-	struct rail_ctx *ctx;
-	struct vrb_adapter *adapter;
-	const struct vrb_port *port;
-	struct vrb_ud ud;
-	unsigned char *memory;
-	struct ibv_mr *mr;
-	uint32_t free[CONNECT_SENDS];
-	int free_count;
-};
-
 /* The state of a connection on demand. */
 struct rail_demand {
 	struct rail_connector *connector;
@@ -100,86 +85,10 @@ struct rail_demand {
 	unsigned char info[ENDPOINT_INFO_BYTES];
 };
 
-/* ---- The queue pairs ---------------------------------------------------- */
-
-static unsigned char *datagram_at(const struct rail_connector *c, uint64_t which)
-{
-	return c->memory + which * CONNECT_STRIDE;
-}
-
-static int receive_post(struct rail_connector *c, uint64_t which)
-{
-	return vrb_ud_receive(&c->ud, which, datagram_at(c, which), VRB_GRH_BYTES + CONNECT_BYTES,
-			      c->mr->lkey);
-}
-
-static int connector_fill(struct rail_connector *c)
-{
-	const size_t bytes = (size_t)(CONNECT_RECEIVES + CONNECT_SENDS) * CONNECT_STRIDE;
-	int rc;
-
-	c->memory = rail_memory_map(c->ctx, bytes);
-	if (!c->memory) {
-		rg_error("no memory for datagrams");
-		return -ENOMEM;
-	}
-	rc = vrb_mr_register(c->adapter, c->memory, bytes, VRB_MR_POLLED, &c->mr);
-	if (rc) {
-		rg_error("cannot register %zu bytes for datagrams: %s%s", bytes, strerror(-rc),
-			 rail_mr_hint(rc));
-		return rc;
-	}
-	for (uint32_t i = 0; i < CONNECT_SENDS; i++)
-		c->free[c->free_count++] = CONNECT_RECEIVES + i;
-	for (uint64_t i = 0; i < CONNECT_RECEIVES && !rc; i++)
-		rc = receive_post(c, i);
-	return rc;
-}
-
-static void connector_close(struct rail_connector *c)
-{
-	if (!c)
-		return;
-	vrb_ud_destroy(&c->ud);
-	vrb_mr_deregister(c->mr);
-	if (c->memory)
-		rail_memory_unmap(c->ctx, c->memory,
-				  (size_t)(CONNECT_RECEIVES + CONNECT_SENDS) * CONNECT_STRIDE);
-	free(c);
-}
-
-/* The context gets a connector only when it is whole, since it polls it. */
-static int connector_open(struct rail_ctx *ctx, int which, int rail)
-{
-	struct rail_connector *c = calloc(1, sizeof(*c));
-	int rc;
-
-	if (!c) {
-		rg_error("no memory for datagrams");
-		return -ENOMEM;
-	}
-	c->ctx = ctx;
-	c->adapter = &ctx->adapter[ctx->rail[rail].adapter];
-	c->port = ctx->rail[rail].port;
-	if (vrb_mtu_bytes(c->port->active_mtu) < sizeof(struct connect_head) + ENDPOINT_INFO_USED) {
-		rg_error("%s: an MTU of %u bytes is too small for connections (accepted: 1024 and "
-			 "more)", c->port->name, vrb_mtu_bytes(c->port->active_mtu));
-		rc = -EMSGSIZE;
-	} else {
-		rc = vrb_ud_create(c->adapter, c->port, CONNECT_SENDS, CONNECT_RECEIVES, &c->ud) ?:
-		     connector_fill(c);
-	}
-	if (rc)
-		connector_close(c);
-	else
-		ctx->connector[which] = c;
-	return rc;
-}
-
 void rail_on_demand_close(struct rail_ctx *ctx)
 {
 	for (int i = 0; i < RAIL_CONNECTORS; i++) {
-		connector_close(ctx->connector[i]);
+		rail_connector_close(ctx->connector[i]);
 		ctx->connector[i] = NULL;
 	}
 }
@@ -210,10 +119,10 @@ int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])
 		.writes_slots = rail_writes_slots(ctx),
 		.local_rank = ctx->cfg.local_rank,
 	};
-	int rc = connector_open(ctx, CONNECTOR_RAILS, 0);
+	int rc = rail_connector_open(ctx, CONNECTOR_RAILS, 0, DATAGRAM_USED);
 
 	if (!rc && ctx->local >= 0)
-		rc = connector_open(ctx, CONNECTOR_LOCAL, ctx->local);
+		rc = rail_connector_open(ctx, CONNECTOR_LOCAL, ctx->local, DATAGRAM_USED);
 	if (rc)
 		return rc;
 	a.cookie = ctx->cookie = rg_random();
@@ -368,11 +277,11 @@ static void info_send(struct rail_peer *peer, bool refused)
 	    !c->free_count)
 		return;
 	which = c->free[--c->free_count];
-	at = datagram_at(c, which);
+	at = rail_connector_datagram(c, which);
 	memcpy(at, &head, sizeof(head));
 	memcpy(at + sizeof(head), demand->info, ENDPOINT_INFO_USED);
 	if (vrb_ud_send(&c->ud, demand->ah, demand->to.qpn, which, at,
-			(uint32_t)(sizeof(head) + ENDPOINT_INFO_USED), c->mr->lkey))
+			DATAGRAM_USED, c->mr->lkey))
 		c->free[c->free_count++] = which;
 }
 
@@ -433,7 +342,7 @@ static void arrived(struct rail_connector *c, const unsigned char *at, uint32_t 
 	unsigned char info[ENDPOINT_INFO_BYTES] = { 0 };
 	struct connect_head head;
 
-	if (bytes != VRB_GRH_BYTES + sizeof(head) + ENDPOINT_INFO_USED)
+	if (bytes != VRB_GRH_BYTES + DATAGRAM_USED)
 		return;
 	memcpy(&head, at + VRB_GRH_BYTES, sizeof(head));
 	if (head.magic != CONNECT_MAGIC || head.cookie != ctx->cookie ||
@@ -452,13 +361,13 @@ static void connector_poll(struct rail_connector *c)
 	for (int i = 0; i < n; i++) {
 		uint64_t which = wc[i].wr_id;
 
-		if (which >= CONNECT_RECEIVES) {
+		if (which >= RAIL_CONNECTOR_RECEIVES) {
 			c->free[c->free_count++] = (uint32_t)which;
 			continue;
 		}
 		if (wc[i].status == IBV_WC_SUCCESS)
-			arrived(c, datagram_at(c, which), wc[i].byte_len);
-		receive_post(c, which);
+			arrived(c, rail_connector_datagram(c, which), wc[i].byte_len);
+		rail_connector_receive(c, which);
 	}
 	if (n > 0)
 		c->ctx->events += (uint32_t)n;

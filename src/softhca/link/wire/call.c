@@ -15,84 +15,34 @@
 #include <unistd.h>
 
 #include "softhca/base/fd.h"
-#include "softhca/link/wire/meet_state.h"
+#include "softhca/link/wire/call_state.h"
 #include "softhca/link/wire/ports.h"
 
 enum {
-	ATTEMPTS_MAX = 8,		/* of a call, at a time */
 	PORTS_AT_ONCE = 64,		/* that refuse at once, in one turn */
 	REPEATS_MAX = 20,		/* of a silent port that is shared, in HCA_MEET_PATIENCE_NS */
-	HOPS_MAX = 4,			/* from a process to the one that it names */
-	WHY_BYTES = 320,
 };
 #define HEDGE_NS 250000000u
 #define CONNECT_NS 4000000000u		/* for any answer; the kernel has asked three times then */
-
-/* The end of an attempt; of those of a call the highest is reported. */
-enum outcome {
-	NOTHING,
-	CLOSED,				/* no listener */
-	STRANGERS,			/* another fabric, another protocol */
-	ENDED,
-	SILENT,
-	OTHER_VERSION,
-	OTHER_SECRET,
-};
 
 static const struct {
 	int error;
 	const char *text;
 } outcomes[] = {
-	[NOTHING] = { ECONNREFUSED, "no port to call" },
-	[CLOSED] = { ECONNREFUSED, "no process listens" },
-	[STRANGERS] = { ECONNREFUSED, "no process of this fabric listens, others do" },
-	[ENDED] = { ECONNRESET, "the process there ended the connection" },
-	[SILENT] = { EBUSY, "the process there does not answer" },
-	[OTHER_VERSION] = { EPROTONOSUPPORT, "the process there has another version of railgauge "
+	[HCA_CALL_NOTHING] = { ECONNREFUSED, "no port to call" },
+	[HCA_CALL_CLOSED] = { ECONNREFUSED, "no process listens" },
+	[HCA_CALL_STRANGERS] = { ECONNREFUSED, "no process of this fabric listens, others do" },
+	[HCA_CALL_ENDED] = { ECONNRESET, "the process there ended the connection" },
+	[HCA_CALL_SILENT] = { EBUSY, "the process there does not answer" },
+	[HCA_CALL_OTHER_VERSION] = { EPROTONOSUPPORT, "the process there has another version of railgauge "
 					     "(accepted: one version at both ends)" },
-	[OTHER_SECRET] = { EACCES, "the process there has another secret (accepted: one "
+	[HCA_CALL_OTHER_SECRET] = { EACCES, "the process there has another secret (accepted: one "
 				   "SOFTHCA_SECRET_FILE at both ends)" },
-};
-
-struct attempt {
-	struct hca_watch watch;
-	struct hca_call *call;
-	uint64_t due_ns;
-	uint16_t port;
-	bool connected;
-	size_t have;			/* of the reply */
-	unsigned char hello[HCA_HELLO_BYTES], reply[HCA_REPLY_BYTES];
-};
-
-struct hca_call {
-	struct hca_list_node on_meet;
-	void *token;
-	struct sockaddr_storage to;
-	struct hca_hello h;
-	bool to_this_host;
-	bool answered;			/* the host has: a firewall is not its state */
-	struct attempt *attempt[ATTEMPTS_MAX];
-	unsigned attempts;
-
-	/* Ports still to call: first, unless 0; then from next on. */
-	uint16_t first, hint;
-	uint32_t next, last;
-	unsigned hops;
-	uint64_t more_ns;		/* time of the next attempt */
-	uint16_t silent;		/* a shared port that is connected, to call again at ...; 0: none */
-	uint64_t again_ns;
-	unsigned repeats;
-	uint64_t turn;			/* of the meet, in which its times were checked */
-
-	enum outcome outcome;
-	uint16_t outcome_port;
-	int error;			/* ends the call: a positive errno value, and its line */
-	char why[WHY_BYTES];
 };
 
 /* ---- The ends of calls ------------------------------ */
 
-static void attempt_free(struct hca_meet *m, struct attempt *a)
+void hca_attempt_free(struct hca_meet *m, struct hca_attempt *a)
 {
 	struct hca_call *call = a->call;
 	unsigned i = 0;
@@ -105,10 +55,10 @@ static void attempt_free(struct hca_meet *m, struct attempt *a)
 	free(a);
 }
 
-static void call_free(struct hca_meet *m, struct hca_call *call)
+void hca_call_free(struct hca_meet *m, struct hca_call *call)
 {
 	while (call->attempts)
-		attempt_free(m, call->attempt[0]);
+		hca_attempt_free(m, call->attempt[0]);
 	hca_list_remove(&call->on_meet);
 	free(call);
 }
@@ -117,14 +67,14 @@ static void call_refuse(struct hca_meet *m, struct hca_call *call)
 {
 	const int error = call->error;
 	void *token = call->token;
-	char why[WHY_BYTES];
+	char why[HCA_CALL_WHY_BYTES];
 
 	memcpy(why, call->why, sizeof(why));
-	call_free(m, call);
+	hca_call_free(m, call);
 	m->config.refused(m->config.arg, token, error, why);
 }
 
-static void call_fail(struct hca_call *call, uint16_t port, int error, const char *text)
+void hca_call_fail(struct hca_call *call, uint16_t port, int error, const char *text)
 {
 	char address[INET6_ADDRSTRLEN];
 
@@ -145,7 +95,7 @@ static void call_fail_at_all(const struct hca_meet *m, struct hca_call *call, in
 	char address[INET6_ADDRSTRLEN];
 
 	if (m->config.port_first == m->config.port_last) {
-		call_fail(call, m->config.port_first, error, text);
+		hca_call_fail(call, m->config.port_first, error, text);
 		return;
 	}
 	call->error = error;
@@ -157,14 +107,14 @@ static void call_fail_at_all(const struct hca_meet *m, struct hca_call *call, in
 /* All ports were tried. */
 static void call_fail_by_outcome(const struct hca_meet *m, struct hca_call *call)
 {
-	if (call->outcome <= STRANGERS && !call->hops)
+	if (call->outcome <= HCA_CALL_STRANGERS && !call->hops)
 		call_fail_at_all(m, call, outcomes[call->outcome].error, outcomes[call->outcome].text);
 	else
-		call_fail(call, call->outcome_port, outcomes[call->outcome].error,
+		hca_call_fail(call, call->outcome_port, outcomes[call->outcome].error,
 			  outcomes[call->outcome].text);
 }
 
-static void attempt_end(struct hca_meet *m, struct attempt *a, enum outcome outcome)
+void hca_attempt_end(struct hca_meet *m, struct hca_attempt *a, enum hca_call_outcome outcome)
 {
 	struct hca_call *call = a->call;
 
@@ -173,27 +123,27 @@ static void attempt_end(struct hca_meet *m, struct attempt *a, enum outcome outc
 		call->outcome_port = a->port;
 	}
 	call->more_ns = 0;
-	attempt_free(m, a);
+	hca_attempt_free(m, a);
 }
 
 /* The attempt ended with an error of a socket; EACCES is kept for the secret. */
-static void attempt_fail(struct hca_meet *m, struct attempt *a, int error)
+void hca_attempt_fail(struct hca_meet *m, struct hca_attempt *a, int error)
 {
 	struct hca_call *call = a->call;
 	char text[128];
 
 	if (error == ECONNREFUSED || error == ECONNRESET || error == EPIPE) {
 		call->answered = true;
-		attempt_end(m, a, error == ECONNREFUSED ? CLOSED : ENDED);
+		hca_attempt_end(m, a, error == ECONNREFUSED ? HCA_CALL_CLOSED : HCA_CALL_ENDED);
 		return;
 	}
-	call_fail(call, a->port, error == EACCES ? EPERM : error, hca_fd_error(error, text, sizeof(text)));
-	attempt_free(m, a);
+	hca_call_fail(call, a->port, error == EACCES ? EPERM : error, hca_fd_error(error, text, sizeof(text)));
+	hca_attempt_free(m, a);
 }
 
 /* ---- Attempts ------------------------------ */
 
-static struct hca_hint *hint_of(struct hca_meet *m, const struct hca_endpoint *e)
+struct hca_hint *hca_call_hint(struct hca_meet *m, const struct hca_endpoint *e)
 {
 	unsigned sum = 0;
 
@@ -202,24 +152,13 @@ static struct hca_hint *hint_of(struct hca_meet *m, const struct hca_endpoint *e
 	return &m->hint[sum % HCA_HINTS];
 }
 
-static void hint_keep(struct hca_meet *m, const struct attempt *a)
-{
-	struct hca_endpoint e;
-	struct hca_hint *hint;
-
-	hca_address_endpoint(&a->call->to, &e);
-	hint = hint_of(m, &e);
-	memcpy(hint->address, e.address, sizeof(hint->address));
-	hint->port = a->port;
-}
-
 static uint16_t hinted_port(struct hca_meet *m, const struct sockaddr_storage *to)
 {
 	struct hca_endpoint e;
 	const struct hca_hint *hint;
 
 	hca_address_endpoint(to, &e);
-	hint = hint_of(m, &e);
+	hint = hca_call_hint(m, &e);
 	return memcmp(hint->address, e.address, sizeof(e.address)) == 0 ? hint->port : 0;
 }
 
@@ -236,7 +175,7 @@ static uint16_t port_take(struct hca_call *call)
 }
 
 /* The hello names the address and port that it is sent to. */
-static int attempt_introduce(const struct hca_meet *m, struct attempt *a)
+static int attempt_introduce(const struct hca_meet *m, struct hca_attempt *a)
 {
 	unsigned char drawn[HCA_RANDOM_BYTES];
 	struct hca_endpoint called;
@@ -249,7 +188,7 @@ static int attempt_introduce(const struct hca_meet *m, struct attempt *a)
 	return hca_socket_send(a->watch.fd, a->hello, sizeof(a->hello));
 }
 
-static int attempt_connected(struct hca_meet *m, struct attempt *a)
+int hca_attempt_connected(struct hca_meet *m, struct hca_attempt *a)
 {
 	int rc = attempt_introduce(m, a);
 
@@ -265,7 +204,7 @@ static int attempt_connected(struct hca_meet *m, struct attempt *a)
 	return rc;
 }
 
-static int attempt_connect(struct hca_meet *m, struct attempt *a)
+static int attempt_connect(struct hca_meet *m, struct hca_attempt *a)
 {
 	const struct hca_call *call = a->call;
 	const struct hca_rail *rail = &m->rail[call->h.rail];
@@ -279,17 +218,17 @@ static int attempt_connect(struct hca_meet *m, struct attempt *a)
 	watched = hca_watch_add(m->epoll, &a->watch, EPOLLOUT);
 	if (watched)
 		return watched;
-	return rc ? 0 : attempt_connected(m, a);
+	return rc ? 0 : hca_attempt_connected(m, a);
 }
 
 static void attempt_start(struct hca_meet *m, struct hca_call *call, uint64_t now_ns)
 {
 	const uint16_t port = port_take(call);
-	struct attempt *a = calloc(1, sizeof(*a));
+	struct hca_attempt *a = calloc(1, sizeof(*a));
 	int rc;
 
 	if (!a) {
-		call_fail(call, port, ENOMEM, strerror(ENOMEM));
+		hca_call_fail(call, port, ENOMEM, strerror(ENOMEM));
 		return;
 	}
 	a->watch = (struct hca_watch){ HCA_WATCH_ATTEMPT, -1 };
@@ -300,7 +239,7 @@ static void attempt_start(struct hca_meet *m, struct hca_call *call, uint64_t no
 	call->more_ns = now_ns + HEDGE_NS;
 	rc = attempt_connect(m, a);
 	if (rc)
-		attempt_fail(m, a, -rc);
+		hca_attempt_fail(m, a, -rc);
 }
 
 static bool may_repeat(const struct hca_call *call)
@@ -311,16 +250,16 @@ static bool may_repeat(const struct hca_call *call)
 /* The oldest attempt on the port goes for one more. */
 static void attempts_make_room(struct hca_meet *m, struct hca_call *call, uint16_t port)
 {
-	struct attempt *oldest = NULL;
+	struct hca_attempt *oldest = NULL;
 
 	for (unsigned i = 0; i < call->attempts; i++) {
-		struct attempt *a = call->attempt[i];
+		struct hca_attempt *a = call->attempt[i];
 
 		if (a->port == port && !a->have && (!oldest || a->due_ns < oldest->due_ns))
 			oldest = a;
 	}
-	if (oldest && call->attempts == ATTEMPTS_MAX)
-		attempt_free(m, oldest);
+	if (oldest && call->attempts == HCA_ATTEMPTS_MAX)
+		hca_attempt_free(m, oldest);
 }
 
 static void call_repeat(struct hca_meet *m, struct hca_call *call)
@@ -338,7 +277,7 @@ static bool call_step(struct hca_meet *m, struct hca_call *call, uint64_t now_ns
 
 	if (may_repeat(call) && call->again_ns <= now_ns)
 		call_repeat(m, call);
-	while (!call->error && ports_left(call) && call->attempts < ATTEMPTS_MAX &&
+	while (!call->error && ports_left(call) && call->attempts < HCA_ATTEMPTS_MAX &&
 	       call->more_ns <= now_ns && count++ < PORTS_AT_ONCE)
 		attempt_start(m, call, now_ns);
 	if (!call->error && !call->attempts && !ports_left(call))
@@ -346,170 +285,26 @@ static bool call_step(struct hca_meet *m, struct hca_call *call, uint64_t now_ns
 	return !call->error;
 }
 
-static void call_go_on(struct hca_meet *m, struct hca_call *call)
+void hca_call_go_on(struct hca_meet *m, struct hca_call *call)
 {
 	if (!call_step(m, call, rg_now_ns()))
 		call_refuse(m, call);
 }
 
-/* ---- Replies ------------------------------ */
-
-static void call_succeed(struct hca_meet *m, struct attempt *a)
-{
-	struct hca_call *call = a->call;
-	unsigned char proof[HCA_PROOF_BYTES];
-	const struct hca_hello h = call->h;
-	void *token = call->token;
-	int fd, rc;
-
-	hca_proof_write(proof, a->hello, a->reply, &m->credentials);
-	rc = hca_socket_send(a->watch.fd, proof, sizeof(proof));
-	if (rc) {
-		attempt_fail(m, a, -rc);
-		call_go_on(m, call);
-		return;
-	}
-	fd = hca_watch_release(m->epoll, &a->watch);
-	call_free(m, call);
-	m->config.reached(m->config.arg, token, fd, &h);
-}
-
-/* The process there has named the port of the owner: only the attempt on that port goes on. */
-static void call_redirect(struct hca_meet *m, struct hca_call *call, uint16_t port)
-{
-	unsigned i = 0;
-
-	call->first = port;
-	call->next = call->last + 1;
-	call->hint = call->silent = 0;
-	call->more_ns = 0;
-	call->outcome = NOTHING;
-	while (i < call->attempts)
-		if (call->attempt[i]->port == port && call->attempt[i]->have == 0) {
-			call->first = 0;
-			i++;
-		} else {
-			attempt_free(m, call->attempt[i]);
-		}
-	if (++call->hops > HOPS_MAX)
-		call_fail(call, port, ENOENT, "the processes there name each other as the owner");
-}
-
-static void verdict_unknown(struct hca_call *call, uint16_t port)
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), "no process of this host has queue pair 0x%06x",
-		 (unsigned)call->h.target_qpn);
-	call_fail(call, port, ENOENT, text);
-}
-
-/* The verdict does not end the call by call_succeed. */
-static void verdict_apply(struct hca_meet *m, struct attempt *a, enum hca_verdict verdict,
-			  uint16_t port)
-{
-	struct hca_call *call = a->call;
-	char text[96];
-
-	switch (verdict) {
-	case HCA_VERDICT_AT_PORT:
-		a->have = HCA_REPLY_BYTES;
-		call_redirect(m, call, port);
-		break;
-	case HCA_VERDICT_UNKNOWN:
-		verdict_unknown(call, a->port);
-		break;
-	case HCA_VERDICT_OTHER_MTU:
-		snprintf(text, sizeof(text), "the process there has another MTU than this "
-			 "interface (%u)", (unsigned)call->h.mtu);
-		call_fail(call, a->port, EINVAL, text);
-		break;
-	case HCA_VERDICT_OTHER_RAILS:
-		snprintf(text, sizeof(text), "the process there has another number of rails than "
-			 "this one (%u)", (unsigned)call->h.rails);
-		call_fail(call, a->port, EINVAL, text);
-		break;
-	case HCA_VERDICT_CROSSED:
-		call_fail(call, a->port, EINVAL, "packets of this interface arrive there on another one " HCA_CROSSED);
-		break;
-	default:
-		attempt_end(m, a, STRANGERS);
-	}
-}
-
-static void reply_arrives(struct hca_meet *m, struct attempt *a)
-{
-	struct hca_call *call = a->call;
-	enum hca_verdict verdict;
-	uint16_t port;
-
-	switch (hca_reply_read(a->reply, a->have, a->hello, &m->credentials, &verdict, &port)) {
-	case 0:
-		if (verdict < HCA_VERDICT_OTHER_FABRIC)
-			hint_keep(m, a);
-		if (verdict == HCA_VERDICT_MINE) {
-			call_succeed(m, a);
-			return;
-		}
-		verdict_apply(m, a, verdict, port);
-		break;
-	case -EAGAIN:
-		return;
-	case -EACCES:
-		attempt_end(m, a, OTHER_SECRET);
-		break;
-	case -EPROTONOSUPPORT:
-		attempt_end(m, a, OTHER_VERSION);
-		break;
-	default:
-		attempt_end(m, a, STRANGERS);
-	}
-	call_go_on(m, call);
-}
-
-static int connection_error(int fd)
-{
-	int error = 0;
-	socklen_t bytes = sizeof(error);
-
-	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) ? -errno : -error;
-}
-
-void hca_call_serve(struct hca_meet *m, struct hca_watch *w)
-{
-	struct attempt *a = hca_container(w, struct attempt, watch);
-	struct hca_call *call = a->call;
-	ssize_t rc;
-
-	if (a->connected) {
-		rc = hca_socket_fill(w->fd, a->reply, sizeof(a->reply), &a->have);
-		if (rc > 0)
-			reply_arrives(m, a);
-	} else {
-		rc = connection_error(w->fd);
-		if (!rc)
-			rc = attempt_connected(m, a);
-	}
-	if (rc < 0) {
-		attempt_fail(m, a, (int)-rc);
-		call_go_on(m, call);
-	}
-}
-
 /* ---- Time ------------------------------ */
 
 /* The host has answered nothing at all, or this process there has not. */
-static void attempt_expire(struct hca_meet *m, struct attempt *a)
+static void attempt_expire(struct hca_meet *m, struct hca_attempt *a)
 {
 	if (a->call->answered) {
-		attempt_end(m, a, SILENT);
+		hca_attempt_end(m, a, HCA_CALL_SILENT);
 		return;
 	}
 	call_fail_at_all(m, a->call, ETIMEDOUT,
 			 "the host does not answer: it is down, or a firewall drops these TCP ports "
 			 "(open them on this interface of both hosts, or name open ones: "
 			 "SOFTHCA_PORTS=FIRST-LAST)");
-	attempt_free(m, a);
+	hca_attempt_free(m, a);
 }
 
 /* False: the call has ended. */
@@ -554,7 +349,7 @@ static uint64_t call_next_ns(const struct hca_call *call)
 
 	if (call->error)
 		return 0;
-	if (ports_left(call) && call->attempts < ATTEMPTS_MAX)
+	if (ports_left(call) && call->attempts < HCA_ATTEMPTS_MAX)
 		next = call->more_ns;
 	else if (may_repeat(call))
 		next = call->again_ns;
@@ -609,7 +404,7 @@ void hca_calls_cancel(struct hca_meet *m, const void *token, bool any)
 		struct hca_call *next = call_at(call->on_meet.next);
 
 		if (any || call->token == token)
-			call_free(m, call);
+			hca_call_free(m, call);
 		call = next;
 	}
 }

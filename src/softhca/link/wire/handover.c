@@ -145,7 +145,7 @@ int hca_handover_open(const unsigned char group[HCA_HASH_BYTES], unsigned *numbe
 	return fd;
 }
 
-int hca_handover_accept(int listener)
+static int accept_giver(int listener)
 {
 	int fd = hca_socket_take(listener);
 
@@ -173,7 +173,7 @@ static int descriptor_of(struct msghdr *m)
 	return hca_socket_raise(fd);
 }
 
-int hca_handover_receive(int from, struct hca_handover *h)
+static int receive(int from, struct hca_handover *h)
 {
 	unsigned char in[HCA_HANDOVER_BYTES];
 	union control control;
@@ -201,15 +201,14 @@ int hca_handover_next(struct hca_handover_poll *p, struct hca_handover *h, uint6
 {
 	int rc;
 
-	if (p->listener < 0)
-		return -EAGAIN;
 	if (p->giver < 0) {
-		p->giver = hca_handover_accept(p->listener);
+		rc = p->listener < 0 ? -EAGAIN : accept_giver(p->listener);
+		if (rc < 0)
+			return rc;
+		p->giver = rc;
 		p->due_ns = now_ns + HCA_GIVER_NS;
 	}
-	if (p->giver < 0)
-		return -EAGAIN;
-	rc = hca_handover_receive(p->giver, h);
+	rc = receive(p->giver, h);
 	if (rc == -EAGAIN && now_ns < p->due_ns)
 		return rc;
 	hca_socket_close(p->giver);

@@ -53,17 +53,16 @@ int hca_handover_read(const unsigned char *in, size_t bytes, struct hca_handover
 
 /* A listening socket with the first free number of the group; or -errno (silent). */
 int hca_handover_open(const unsigned char group[HCA_HASH_BYTES], unsigned *number);
-/* A connection to it; -EPERM: of another user's process; other errors of accept(2). */
-int hca_handover_accept(int listener);
-/* The message of that connection, with the descriptor at a number from 1024 on; -EAGAIN: it has not come. */
-int hca_handover_receive(int from, struct hca_handover *h);
 #define HCA_GIVER_NS 250000000u		/* for a message to come, which is at once as a rule */
-/* The same for a process that looks now and then.  One connection at a time. */
+/* Connections to it, one at a time. */
 struct hca_handover_poll {
 	int listener, giver;		/* -1: none */
 	uint64_t due_ns;
 };
-/* 0; -EAGAIN: nothing now. */
+/*
+ * The next message, with the descriptor at a number from 1024 on: 0.  -EAGAIN: none now, and a giver that has
+ * not spoken is to be looked at again; -EPERM: a giver of another user; other errors of accept(2).
+ */
 int hca_handover_next(struct hca_handover_poll *p, struct hca_handover *h, uint64_t now_ns);
 void hca_handover_poll_end(struct hca_handover_poll *p);
 

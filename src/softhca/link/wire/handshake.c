@@ -77,7 +77,7 @@ static bool hello_is_valid(const unsigned char *in, const struct hca_hello *h)
 {
 	static const unsigned char zero[FABRIC - CALLED_PORT - 2];
 
-	return (h->kind == HCA_MEET_QP || h->kind == HCA_MEET_DATAGRAMS) &&
+	return h->kind >= HCA_MEET_QP && h->kind <= HCA_MEET_QUESTION &&
 	       h->rails <= HCA_PORTS_MAX && h->rail < h->rails && h->source_qpn <= NUMBER_MAX &&
 	       h->target_qpn <= NUMBER_MAX && h->psn <= NUMBER_MAX &&
 	       !hca_get32(in + UNUSED) && !hca_get16(in + RAIL + 1) &&

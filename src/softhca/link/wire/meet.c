@@ -94,7 +94,7 @@ static void meet_configure(struct hca_meet *m, const struct hca_meet_config *c)
 				 c->interface[i]);
 		m->rail[i].index = *m->rail[i].interface ? if_nametoindex(m->rail[i].interface) : 0;
 	}
-	m->handovers.fd = m->giver.fd = -1;
+	m->handovers.fd = m->givers.listener = m->givers.giver = -1;
 	m->incoming_end = &m->incoming;
 	m->next_ns = UINT64_MAX;
 }
@@ -192,9 +192,6 @@ static void meet_serve(struct hca_meet *m, struct hca_watch *w)
 		hca_call_serve(m, w);
 		break;
 	case HCA_WATCH_HANDOVERS:
-		hca_recipient_accept(m);
-		break;
-	case HCA_WATCH_GIVER:
 		hca_recipient_serve(m);
 		break;
 	}

@@ -24,6 +24,7 @@ struct hca_meet;
 enum hca_meet_kind {
 	HCA_MEET_QP = 1,	/* one connected queue pair at each end */
 	HCA_MEET_DATAGRAMS,	/* all of two processes over a rail; numbers: any of theirs */
+	HCA_MEET_QUESTION,	/* none: does the process answer that has the number? */
 };
 
 /* The claims of a caller; all of them are proven with the secret. */

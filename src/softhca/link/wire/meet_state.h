@@ -48,8 +48,9 @@ struct hca_meet {
 	uint64_t listen_again_ns;	/* the listeners pause; 0: they do not */
 	uint64_t crossed_ns;		/* a look at calls on another interface; 0: there are none */
 	/* Where others hand connections over (recipient.c); fd -1: none. */
-	struct hca_watch handovers, giver;
-	uint64_t giver_due_ns;
+	struct hca_watch handovers;
+	struct hca_handover_poll givers;
+	uint64_t giver_look_ns;
 	unsigned number;
 	struct hca_handover_search search;
 	bool lacks;			/* people know that descriptors are lacking */
@@ -69,7 +70,7 @@ static inline void hca_handovers_listen(struct hca_meet *m)
 {
 	if (m->handovers.fd >= 0)
 		hca_watch_change(m->epoll, &m->handovers,
-				 m->giver.fd < 0 && !m->listen_again_ns ? EPOLLIN : 0);
+				 m->givers.giver < 0 && !m->listen_again_ns ? EPOLLIN : 0);
 }
 
 /* incoming.c: connections that others opened */
@@ -87,12 +88,11 @@ void hca_incoming_close(struct hca_meet *m);
 /* recipient.c: connections that change hands */
 int hca_recipient_begin(struct hca_meet *m);
 void hca_recipient_end(struct hca_meet *m);
-void hca_recipient_accept(struct hca_meet *m);
 void hca_recipient_serve(struct hca_meet *m);
 void hca_recipient_progress(struct hca_meet *m, uint64_t now_ns);
 uint64_t hca_recipient_next_ns(const struct hca_meet *m);
 
-/* call.c: connections that this process opens */
+/* call.c, call_reply.c: connections that this process opens */
 int hca_call_start(struct hca_meet *m, const struct sockaddr_storage *to,
 		   const struct hca_hello *h, void *token);
 void hca_call_serve(struct hca_meet *m, struct hca_watch *w);

@@ -35,6 +35,18 @@ void hca_wire_request_drop(struct hca_wire_qp *w)
 	w->request.refused = true;
 }
 
+/* The error state ends the stream: it waits for the NAK, which waits for room in the kernel. */
+static void fail(struct hca_wire_qp *w, int status, uint32_t sequence, uint32_t fault)
+{
+	w->discards = w->failed = true;
+	if (!w->qp->reliable) {
+		hca_qp_report(w->qp, fault);
+		return;
+	}
+	hca_wire_refuse(w, HCA_FRAME_NAK, (uint16_t)status, sequence);
+	w->fault = fault;
+}
+
 /*
  * The message fails: the requester is told, and this queue pair enters the error state.  An
  * unreliable message that does not fit or is not allowed is dropped (IBTA 9.9.3, class D); an
@@ -48,11 +60,9 @@ static void refuse(struct hca_wire_qp *w, int status, int theirs)
 		w->expected++;
 		return;
 	}
-	w->discards = w->failed = true;
-	if (w->qp->reliable)
-		hca_wire_refuse(w, HCA_FRAME_NAK, (uint16_t)status, w->request.first.sequence);
 	/* An error that a receive completion reports is not also an event (IBTA 11.6.3.2). */
-	hca_qp_report(w->qp, fail_receive(w, theirs) ? HCA_FAULT_TOLD : hca_fault_of(status));
+	fail(w, status, w->request.first.sequence,
+	     fail_receive(w, theirs) ? HCA_FAULT_TOLD : hca_fault_of(status));
 }
 
 /* No receive is posted: the requester sends the message again, after a time. */
@@ -226,10 +236,7 @@ static void complete_receive(struct hca_wire_qp *w)
 	if (!hca_arrival_complete(w->qp, &w->request.receive, &wc))
 		return;
 	hca_wire_request_drop(w);
-	hca_qp_report(w->qp, IBV_EVENT_CQ_ERR + 1);
-	if (w->qp->reliable)
-		hca_wire_refuse(w, HCA_FRAME_NAK, IBV_WC_REM_OP_ERR, f->sequence);
-	w->discards = w->failed = true;
+	fail(w, IBV_WC_REM_OP_ERR, f->sequence, IBV_EVENT_CQ_ERR + 1);
 }
 
 static struct hca_wire_answer *add_answer(struct hca_wire_qp *w)
@@ -315,18 +322,13 @@ static void send_value(struct hca_wire_qp *w, struct hca_wire_answer *a)
 	answer_over(w);
 }
 
-/*
- * A READ fails after its request was accepted: no later one is acknowledged, either.  The error state
- * ends the stream, and waits for the NAK.
- */
+/* A READ fails after its request was accepted: no later one is acknowledged, either. */
 static void fail_answer(struct hca_wire_qp *w, uint32_t sequence, int status)
 {
 	hca_wire_request_drop(w);
 	w->expected = sequence;
 	w->answer_count = 0;
-	w->discards = w->failed = true;
-	hca_wire_refuse(w, HCA_FRAME_NAK, (uint16_t)status, sequence);
-	w->fault = hca_fault_of(status);
+	fail(w, status, sequence, hca_fault_of(status));
 }
 
 void hca_wire_report_fault(struct hca_wire_qp *w)

@@ -128,7 +128,8 @@ static bool put_more(struct hca_wire_qp *w)
 			  w->refusal_sequence);
 		w->refusal = 0;
 	}
-	hca_wire_send_current(w);
+	if (!w->fault)			/* the error state waits for the NAK alone */
+		hca_wire_send_current(w);
 	return hca_stream_waits(&w->stream);
 }
 

@@ -101,7 +101,7 @@ int hca_socket_send(int fd, const unsigned char *from, size_t bytes);
  * fork has the same open file, which would stay in the set.
  */
 enum hca_watch_role {
-	HCA_WATCH_LISTENER, HCA_WATCH_INCOMING, HCA_WATCH_ATTEMPT, HCA_WATCH_HANDOVERS, HCA_WATCH_GIVER
+	HCA_WATCH_LISTENER, HCA_WATCH_INCOMING, HCA_WATCH_ATTEMPT, HCA_WATCH_HANDOVERS
 };
 struct hca_watch {
 	enum hca_watch_role role;

@@ -92,7 +92,8 @@ struct hca_wire_qp {
 	uint64_t pause_ns;		/* before it */
 	uint64_t deadline_ns;		/* requests that wait for the connection fail then; 0: none waits */
 	char *why;			/* the last call was refused; or NULL */
-	unsigned silent_calls;
+	unsigned silent_calls;		/* that a stopped process has not answered */
+	bool asking;			/* the end that waits for the other one asks whether it is stopped */
 	struct hca_stream stream;
 	struct hca_wire_life life;
 	_Atomic uint64_t heard_ns;	/* when the peer's host answered last, by the last look; 0: not connected */
@@ -305,15 +306,13 @@ int hca_wire_connect(struct hca_qp *qp);
 /* A stream for the queue pair; psn: what the peer expects, if it has called.  qp->lock and fabric.life held. */
 void hca_wire_open(struct hca_wire_qp *w, int fd, uint32_t psn);
 void hca_wire_close(struct hca_wire_qp *w, enum hca_wire_state state);	/* qp->lock held */
+/* There will be no connection: requests that wait for one fail. */
+void hca_wire_give_up(struct hca_wire_qp *w);
 /* Unreliable: without a stream, until the next one. */
 void hca_wire_begin_anew(struct hca_wire_qp *w);
-/* The next call comes later than the last one did. */
-void hca_wire_pause_calls(struct hca_wire_qp *w);
 void hca_wire_qp_stop(struct hca_qp *qp);
 void hca_wire_qp_reset(struct hca_qp *qp);
 void hca_wire_qp_free(struct hca_qp *qp);
-/* Call a queue pair number of h->target over a rail; fills in the rest of h.  0 or -errno. */
-int hca_wire_call(struct hca_wire *wire, unsigned rail, struct hca_hello *h, void *token);
 /* The first frame has come: requests may leave, if the stream is of this life. */
 void hca_wire_greeted(struct hca_wire_qp *w, const struct hca_frame *f);
 /*
@@ -327,6 +326,17 @@ enum hca_fate hca_wire_stream_fate(struct hca_wire *wire, uint32_t port, const u
 /* The peer's queue pair has stopped. */
 void hca_wire_left(struct hca_wire_qp *w);
 void hca_wire_look(struct hca_wire *wire, uint64_t now_ns);
+
+/* ---- qp_calls.c ---------------------------------------------------------- */
+
+bool hca_wire_this_end_calls(const struct hca_qp *qp);
+/* Call a queue pair number of h->target over a rail; fills in the rest of h.  0 or -errno. */
+int hca_wire_call(struct hca_wire *wire, unsigned rail, struct hca_hello *h, void *token);
+void hca_wire_call_peer(struct hca_wire_qp *w);
+/* The next call comes later than the last one did. */
+void hca_wire_pause_calls(struct hca_wire_qp *w);
+/* Requests wait for the connection: do they fail now? */
+void hca_wire_look_at_waiting(struct hca_wire_qp *w, uint64_t now_ns);
 enum hca_meet_answer hca_wire_find(void *arg, const struct hca_hello *h, uint16_t *at);
 void hca_wire_arrived(void *arg, int fd, const struct hca_hello *h);
 void hca_wire_reached(void *arg, void *token, int fd, const struct hca_hello *h);
