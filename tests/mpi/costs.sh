@@ -144,7 +144,7 @@ expect "messages are eager as given ($offered, $count)" [ "$count" -gt $((offere
 
 # Refused in one line, which names the variable.
 refuses() {
-	refused pt2pt/rg_bw 2 "RAILGAUGE_COSTS=.*$1" --over single -m 8
+	refused pt2pt/rg_bw 2 "RAILGAUGE_COSTS.*$1" --over single -m 8
 }
 costs 'cell receive host alone 17K read read=1'
 refused pt2pt/rg_bw 2 "RAILGAUGE_COSTS.*line 3: no cell of this version" --over single -m 8
@@ -169,7 +169,27 @@ refuses "it has no costs"
 rm "$work/costs"
 refuses "cannot be read: No such file"
 launch 2 src/cli/railgauge exec --over single -- tests/mpi/known_calls
-judge_refusal railgauge 3 3 'RAILGAUGE_COSTS=.*cannot be read' "exec"
+judge_refusal known_calls 3 3 'RAILGAUGE_COSTS.*cannot be read' "exec"
+
+# The file of rank 1's host is missing, or another processor's.
+costs 'cell receive host alone 16K read read=1'
+mkdir "$work/host0" "$work/host1"
+cp "$work/costs" "$work/host0/costs"
+# elsewhere PROGRAM WORDS COMMAND...: ranks on hosts of their own
+elsewhere() {
+	program=$1 words=$2
+	shift 2
+	# shellcheck disable=SC2016 # of the rank
+	limit=60 launch 2 sh -c 'cd "'"$work"'/host${OMPI_COMM_WORLD_RANK-$PMI_RANK}" && exec "$@"' sh "$@"
+	judge_refusal "$program" 3 3 "$words" "elsewhere, $*"
+}
+export RAILGAUGE_COSTS=costs
+elsewhere rg_bw 'rank 1: .*RAILGAUGE_COSTS.*cannot be read: No such file' "$PWD/pt2pt/rg_bw" --over single -m 8
+elsewhere known_calls 'rank 1: .*RAILGAUGE_COSTS.*cannot be read: No such file' \
+	"$PWD/src/cli/railgauge" exec --over single -- "$PWD/tests/mpi/known_calls"
+sed 's/^costs 1 /&another /' "$work/costs" >"$work/host1/costs"
+elsewhere rg_bw 'rank 1: .*RAILGAUGE_COSTS.*line 2: costs of another processor' "$PWD/pt2pt/rg_bw" \
+	--over single -m 8 --coll table
 unset RAILGAUGE_COSTS
 
 # Schemes that are asked for, as ways of one launch.
