@@ -12,6 +12,10 @@ expect "its table ends with their number" \
 	[ "$(sed -n 's/^costs-end //p' "$table")" = "$(grep -c '^cell ' "$table")" ]
 expect "it prints the same cells" \
 	[ "$(grep '^cell ' "$table")" = "$(grep '^cell ' "$out")" ]
+src/cli/railgauge tune --help >"$out"
+for word in $(sed -n 's/^cell \([a-z]*\) \([a-z]*\) \([a-z-]*\) .*/\1 \2 \3/p' "$table" | tr ' ' '\n' | sort -u); do
+	expect "the command's help explains $word" grep -qw -e "$word" "$out"
+done
 launch 2 collective/rg_bcast -m 8 -i 4 --coll "@$table"
 expect "--coll takes the table, too" [ $rc -eq 0 ]
 # All of it, by each rank.
