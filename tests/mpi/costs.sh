@@ -84,7 +84,44 @@ if [ "$(nproc)" -le 2 ]; then
 	expect "ranks that share cores keep the table's choice" grep -q \
 		'^  learned, 3 ranks on 2 nodes over single: allgather 64K [a-z-]* (the table.s, since ranks share cores)$' "$err"
 	expect "what the file has a rule for is not raced" eval '! grep -q "learned, 3 ranks.*: bcast" "$err"'
+	unset RAILGAUGE_COSTS
+	launch 3 collective/rg_tune --over single --soft ideal,ports=1 -m 1K:1K -i 4 -x 1 --out "$work/crowded"
+	export RAILGAUGE_COSTS="$work/costs"
+	expect "rg_tune saves no costs of such ranks" grep -q '^costs-end 0$' "$work/crowded"
+	expect "... and says why" grep -q '^# Costs .*: none are measured, since ranks share cores$' "$out"
 fi
+
+# rg_tune mixes sizes for cells of mixed ones.  All others are given, so the trace is of these messages.
+# mixes CELL BYTES: of a cell that is not given, and the lesser of its sizes
+mixes() {
+	set -- "$1" "$2" $(
+		for load in alone queued crossing; do
+			printf 'receive:%s:%s:read\n' $load 16K $load 32K $load 64K $load 128K $load 256K $load 512K \
+				$load 1M $load 2M $load 0
+		done
+		for load in alone row crossing row-mixed crossing-mixed; do
+			printf 'send:%s:%s:offer\n' $load 16K $load 32K $load 64K
+		done
+		for load in far near; do
+			printf 'copy:%s:%s:whole\n' $load 2K $load 4K $load 8K $load 16K
+		done
+		echo receive:crossing-mixed:0:read
+	)
+	mixed=$1 least=$2
+	shift 2
+	{
+		grep '^costs 1' "$table"
+		printf '%s\n' "$@" | grep -v "^$mixed:" | sed 's/\(.*\):\(.*\):\(.*\):\(.*\)/cell \1 host \2 \3 \4 \4=1/'
+		echo "costs-end $(($# - 1))"
+	} >"$work/costs"
+	launch 2 collective/rg_tune --over single --soft ideal,ports=1 -m 1K:1K -i 4 -x 1 --trace "$work/tuned"
+	expect "rg_tune ends well with $mixed to learn" [ $rc -eq 0 ]
+	for size in "$least" $((2 * least)); do
+		expect "it sends $size bytes for $mixed" grep -q " sent  .* p2p  .* $size " "$work/tuned.0"
+	done
+}
+mixes receive:crossing-mixed:0 131072
+mixes send:crossing-mixed:64K 32768
 
 # A sender that is away from MPI answers late: the choice that was given changes, and the ledger has the reason.
 costs 'cell receive host alone 1M halves read=1000 halves=900'
