@@ -13,7 +13,7 @@
 #include "util/clock.h"
 
 #define CELL_NS UINT64_C(500000000)	/* per cell, at most */
-enum { WINDOW = 16, LARGEST = 4 << 20, DATA = 1, GO_ON = 2 };
+enum { WINDOW = 16, LARGEST = 4 << 20, MIXED = 256 << 10, DATA = 1, GO_ON = 2 };
 enum { IDLE_ROUNDS = 128 };		/* without a sample; learning begins after 1,024 messages at most */
 
 struct partner {
@@ -40,7 +40,13 @@ static int partner_at(const struct bench_job *job, const char *place)
 struct order {
 	int bytes, count;
 	int to_0, from_0;		/* booleans: directions */
+	int mixed;			/* boolean: every second message has half of the bytes */
 };
+
+static int bytes_of(const struct order *o, int message)
+{
+	return o->mixed ? o->bytes >> message % 2 : o->bytes;
+}
 
 /* Receive, send, or both at once. */
 static void window_run(const struct partner *p, const struct order *o, bool receives, bool sends)
@@ -49,11 +55,11 @@ static void window_run(const struct partner *p, const struct order *o, bool rece
 	int n = 0;
 
 	for (int i = 0; receives && i < o->count; i++)
-		MPI_Irecv(p->buffer + (size_t)i * LARGEST, o->bytes, MPI_BYTE, p->other, DATA, p->comm,
+		MPI_Irecv(p->buffer + (size_t)i * LARGEST, bytes_of(o, i), MPI_BYTE, p->other, DATA, p->comm,
 			  &request[n++]);
 	for (int i = 0; sends && i < o->count; i++)
-		MPI_Isend(p->buffer + (size_t)(WINDOW + i) * LARGEST, o->bytes, MPI_BYTE, p->other, DATA,
-			  p->comm, &request[n++]);
+		MPI_Isend(p->buffer + (size_t)(WINDOW + i) * LARGEST, bytes_of(o, i), MPI_BYTE, p->other,
+			  DATA, p->comm, &request[n++]);
 	MPI_Waitall(n, request, MPI_STATUSES_IGNORE);
 }
 
@@ -93,19 +99,42 @@ static bool is_learned(unsigned n, int round)
 	return !samples && round == IDLE_ROUNDS;
 }
 
+static bool has_load(const struct rail_learned *cell, const char *load)
+{
+	return strncmp(cell->load, load, strlen(load)) == 0;
+}
+
+static struct order order_of(const struct rail_learned *cell, bool copies)
+{
+	const bool sends = copies || strcmp(cell->table, "send") == 0, crosses = has_load(cell, "crossing");
+	const bool mixed = strstr(cell->load, "-mixed");
+
+	return (struct order){
+		.bytes = cell->bytes ? (int)cell->bytes : mixed ? MIXED : LARGEST,
+		.count = has_load(cell, "alone") ? 1 : WINDOW,
+		.to_0 = !sends || crosses, .from_0 = sends || crosses, .mixed = mixed,
+	};
+}
+
+/* Messages of mixed sizes have one cell, the last of their load. */
+static bool is_of_none(const struct rail_learned *cell, unsigned n)
+{
+	struct rail_learned next;
+
+	return strstr(cell->load, "-mixed") && railmpi_learned(n + 1, &next) &&
+	       strcmp(next.table, cell->table) == 0 && strcmp(next.load, cell->load) == 0;
+}
+
 static void cell_learn(const struct bench_job *job, const struct partner *p, unsigned n,
 		       const struct rail_learned *cell)
 {
-	const uint64_t bytes = cell->bytes ? cell->bytes : LARGEST, end_ns = rg_now_ns() + CELL_NS;
-	const bool copies = strcmp(cell->table, "copy") == 0, crosses = strcmp(cell->load, "crossing") == 0;
-	const bool sends = copies || strcmp(cell->table, "send") == 0;
-	const struct order o = {
-		.bytes = (int)bytes, .count = strcmp(cell->load, "alone") ? WINDOW : 1,
-		.to_0 = !sends || crosses, .from_0 = sends || crosses,
-	};
+	const bool copies = strcmp(cell->table, "copy") == 0;
+	const uint64_t end_ns = rg_now_ns() + CELL_NS;
+	const struct order o = order_of(cell, copies);
 
 	/* Only messages above the eager limit are offered; shorter ones are copied, too. */
-	if (bytes > LARGEST || (bytes <= job->where.fabric.eager_bytes && !copies))
+	if (cell->bytes > LARGEST || is_of_none(cell, n) ||
+	    ((uint64_t)o.bytes <= job->where.fabric.eager_bytes && !copies))
 		return;
 	for (int round = 0; !is_learned(n, round) && rg_now_ns() < end_ns; round++)
 		order_give(p, &o);
@@ -125,17 +154,20 @@ static void cells_learn(const struct bench_job *job, struct partner *p)
 			order_give(p, &(struct order){ .count = 0 });
 }
 
-static void cells_write(FILE *file)
+/* What ranks measure that share cores is their turns. */
+static void cells_write(FILE *file, bool crowded)
 {
+	const unsigned least = crowded ? RAIL_LEARNED_GIVEN : RAIL_LEARNED_MEASURED;
 	char text[RAILMPI_LEARNED_TEXT], processor[96];
 	struct rail_learned cell;
 	unsigned cells = 0;
 
 	railmpi_processor(processor, sizeof(processor));
 	fprintf(file, "# For RAILGAUGE_COSTS=FILE: costs within a host, in ns\ncosts 1 %s\n", processor);
-	printf("# Costs within this host, in ns, and the chosen schemes\n");
+	printf("# Costs within this host, in ns, and the chosen schemes%s\n",
+	       crowded ? ": none are measured, since ranks share cores" : "");
 	for (unsigned n = 0; railmpi_learned(n, &cell); n++) {
-		if (cell.why < RAIL_LEARNED_MEASURED)
+		if (cell.why < least)
 			continue;
 		railmpi_learned_text(&cell, text, sizeof(text));
 		fprintf(file, "cell %s\n", text);
@@ -149,7 +181,7 @@ void tune_costs(const struct bench_job *job, FILE *file)
 {
 	struct partner p = { .comm = job->where.way[0].comm };
 
-	if (job->b.rank == 0 || is_beside(job, job->b.rank)) {
+	if (!job->where.oversubscribed && (job->b.rank == 0 || is_beside(job, job->b.rank))) {
 		p.buffer = bench_must(calloc(2 * WINDOW, LARGEST));
 		if (job->b.rank == 0)
 			cells_learn(job, &p);
@@ -159,5 +191,5 @@ void tune_costs(const struct bench_job *job, FILE *file)
 	}
 	ranks_meet(job);
 	if (file)
-		cells_write(file);
+		cells_write(file, job->where.oversubscribed);
 }

@@ -74,12 +74,20 @@ int cli_tune(int argc, char **argv)
 			 "PLACE LOAD BYTES SCHEME NAME=COST...\" for each\nclass of messages up to BYTES (0: "
 			 "any more), costs in nanoseconds of a message (0: not measured),\nand \"costs-end "
 			 "CELLS\".  A table of another processor is refused.\n\n"
-			 "TABLE: receive, who copies an offered message; send, whether one of 8 to 64 KiB is "
-			 "offered or sent\neagerly; map, with --map-buffers, whether peers map a receive buffer (move: the cost of\nmapping one).  PLACE of the peer, by the CPUs that both processes are bound "
-			 "to: cache (the last one is\nshared), package, apart (another package); unbound: one "
-			 "of them may run at\nseveral of these; host: not known.  A cell of host is for each place that has none.  LOAD: alone, "
-			 "queued, crossing, crossing-mixed (of unlike\nsizes); of send: alone, row, row-mixed, crossing, "
-			 "crossing-mixed; of map: all.",
+			 "TABLE: receive, who copies an offered message; send, "
+			 "whether one of 8 to 64 KiB is offered or sent\n"
+			 "eagerly; copy, how a message of 1 to 16 KiB is copied to "
+			 "another core; map, with --map-buffers,\n"
+			 "whether peers map a receive buffer (move: the cost of "
+			 "mapping one).  PLACE of the peer, by the CPUs\n"
+			 "that both processes are bound to: cache (the last one is "
+			 "shared), package, apart (another package);\n"
+			 "unbound: one of them may run at several of these; host: not "
+			 "known.  A cell of host is for each place\n"
+			 "that has none.  LOAD: alone, queued, crossing, "
+			 "crossing-mixed (of unlike sizes); of send: alone, row,\n"
+			 "row-mixed, crossing, crossing-mixed; of copy: far, near, as "
+			 "both ends are in their pages; of map: all.",
 	};
 	int first, rc = opt_parse(&program, argc, argv, &first);
 

@@ -37,6 +37,8 @@ void rail_peer_place(struct rail_peer *peer, enum rail_place place);
 const char *rail_place_name(const struct rail_peer *peer);
 /* Does a message wait for a connection? */
 bool rail_connects(const struct rail_ctx *ctx);
+/* Is that a file of costs of this processor?  0, or -EINVAL with why. */
+int rail_costs_check(const char *path, char *why, size_t why_size);
 /* Messages of this process that it has read because their senders were late (message/late.h). */
 uint64_t rail_reads_of_late(const struct rail_ctx *ctx);
 /*

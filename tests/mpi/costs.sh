@@ -12,6 +12,10 @@ expect "its table ends with their number" \
 	[ "$(sed -n 's/^costs-end //p' "$table")" = "$(grep -c '^cell ' "$table")" ]
 expect "it prints the same cells" \
 	[ "$(grep '^cell ' "$table")" = "$(grep '^cell ' "$out")" ]
+src/cli/railgauge tune --help >"$out"
+for word in $(sed -n 's/^cell \([a-z]*\) \([a-z]*\) \([a-z-]*\) .*/\1 \2 \3/p' "$table" | tr ' ' '\n' | sort -u); do
+	expect "the command's help explains $word" grep -qw -e "$word" "$out"
+done
 launch 2 collective/rg_bcast -m 8 -i 4 --coll "@$table"
 expect "--coll takes the table, too" [ $rc -eq 0 ]
 # All of it, by each rank.
@@ -80,7 +84,44 @@ if [ "$(nproc)" -le 2 ]; then
 	expect "ranks that share cores keep the table's choice" grep -q \
 		'^  learned, 3 ranks on 2 nodes over single: allgather 64K [a-z-]* (the table.s, since ranks share cores)$' "$err"
 	expect "what the file has a rule for is not raced" eval '! grep -q "learned, 3 ranks.*: bcast" "$err"'
+	unset RAILGAUGE_COSTS
+	launch 3 collective/rg_tune --over single --soft ideal,ports=1 -m 1K:1K -i 4 -x 1 --out "$work/crowded"
+	export RAILGAUGE_COSTS="$work/costs"
+	expect "rg_tune saves no costs of such ranks" grep -q '^costs-end 0$' "$work/crowded"
+	expect "... and says why" grep -q '^# Costs .*: none are measured, since ranks share cores$' "$out"
 fi
+
+# rg_tune mixes sizes for cells of mixed ones.  All others are given, so the trace is of these messages.
+# mixes CELL BYTES: of a cell that is not given, and the lesser of its sizes
+mixes() {
+	set -- "$1" "$2" $(
+		for load in alone queued crossing; do
+			printf 'receive:%s:%s:read\n' $load 16K $load 32K $load 64K $load 128K $load 256K $load 512K \
+				$load 1M $load 2M $load 0
+		done
+		for load in alone row crossing row-mixed crossing-mixed; do
+			printf 'send:%s:%s:offer\n' $load 16K $load 32K $load 64K
+		done
+		for load in far near; do
+			printf 'copy:%s:%s:whole\n' $load 2K $load 4K $load 8K $load 16K
+		done
+		echo receive:crossing-mixed:0:read
+	)
+	mixed=$1 least=$2
+	shift 2
+	{
+		grep '^costs 1' "$table"
+		printf '%s\n' "$@" | grep -v "^$mixed:" | sed 's/\(.*\):\(.*\):\(.*\):\(.*\)/cell \1 host \2 \3 \4 \4=1/'
+		echo "costs-end $(($# - 1))"
+	} >"$work/costs"
+	launch 2 collective/rg_tune --over single --soft ideal,ports=1 -m 1K:1K -i 4 -x 1 --trace "$work/tuned"
+	expect "rg_tune ends well with $mixed to learn" [ $rc -eq 0 ]
+	for size in "$least" $((2 * least)); do
+		expect "it sends $size bytes for $mixed" grep -q " sent  .* p2p  .* $size " "$work/tuned.0"
+	done
+}
+mixes receive:crossing-mixed:0 131072
+mixes send:crossing-mixed:64K 32768
 
 # A sender that is away from MPI answers late: the choice that was given changes, and the ledger has the reason.
 costs 'cell receive host alone 1M halves read=1000 halves=900'
@@ -144,7 +185,7 @@ expect "messages are eager as given ($offered, $count)" [ "$count" -gt $((offere
 
 # Refused in one line, which names the variable.
 refuses() {
-	refused pt2pt/rg_bw 2 "RAILGAUGE_COSTS=.*$1" --over single -m 8
+	refused pt2pt/rg_bw 2 "RAILGAUGE_COSTS.*$1" --over single -m 8
 }
 costs 'cell receive host alone 17K read read=1'
 refused pt2pt/rg_bw 2 "RAILGAUGE_COSTS.*line 3: no cell of this version" --over single -m 8
@@ -169,7 +210,27 @@ refuses "it has no costs"
 rm "$work/costs"
 refuses "cannot be read: No such file"
 launch 2 src/cli/railgauge exec --over single -- tests/mpi/known_calls
-judge_refusal railgauge 3 3 'RAILGAUGE_COSTS=.*cannot be read' "exec"
+judge_refusal known_calls 3 3 'RAILGAUGE_COSTS.*cannot be read' "exec"
+
+# The file of rank 1's host is missing, or another processor's.
+costs 'cell receive host alone 16K read read=1'
+mkdir "$work/host0" "$work/host1"
+cp "$work/costs" "$work/host0/costs"
+# elsewhere PROGRAM WORDS COMMAND...: ranks on hosts of their own
+elsewhere() {
+	program=$1 words=$2
+	shift 2
+	# shellcheck disable=SC2016 # of the rank
+	limit=60 launch 2 sh -c 'cd "'"$work"'/host${OMPI_COMM_WORLD_RANK-$PMI_RANK}" && exec "$@"' sh "$@"
+	judge_refusal "$program" 3 3 "$words" "elsewhere, $*"
+}
+export RAILGAUGE_COSTS=costs
+elsewhere rg_bw 'rank 1: .*RAILGAUGE_COSTS.*cannot be read: No such file' "$PWD/pt2pt/rg_bw" --over single -m 8
+elsewhere known_calls 'rank 1: .*RAILGAUGE_COSTS.*cannot be read: No such file' \
+	"$PWD/src/cli/railgauge" exec --over single -- "$PWD/tests/mpi/known_calls"
+sed 's/^costs 1 /&another /' "$work/costs" >"$work/host1/costs"
+elsewhere rg_bw 'rank 1: .*RAILGAUGE_COSTS.*line 2: costs of another processor' "$PWD/pt2pt/rg_bw" \
+	--over single -m 8 --coll table
 unset RAILGAUGE_COSTS
 
 # Schemes that are asked for, as ways of one launch.

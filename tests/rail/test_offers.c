@@ -2,6 +2,7 @@
  * test_offers.c - rendezvous chosen by the ends: the way that each message takes, and its bytes, if
  * both ends offer at once and if several offers wait.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmocka_all.h"
@@ -21,10 +22,12 @@ struct met {
 	size_t bytes;
 	bool read, both, ring;		/* the expected move of process 0's message */
 	uint64_t most;			/* bytes of a request, by adapters of both; 0: as they are */
+	bool paired;			/* process 1 offers by `back`; no move is expected */
+	enum rail_rendezvous back;
 };
 
 static struct rail_op met_in = { .done = job_count_done };
-static unsigned char met_to[MET_BYTES + 1];
+static unsigned char *met_to;
 
 /* An offer that came before this end had made its own, since it was late out of the barrier. */
 static struct rail_message met_early;
@@ -52,18 +55,39 @@ static uint64_t met_requests(const struct job *job)
 	return ledger.tx_chunks;
 }
 
+static void met_moves(const struct job *job, const struct met *m, const struct rail_op *out)
+{
+	struct rail_traced t;
+
+	rail_op_traced(job->rank ? &met_in : out, !job->rank, &t);
+	CHECK_EQUAL(t.bytes, m->bytes);
+	if (m->paired)
+		return;
+	CHECK_EQUAL(t.read, m->read);
+	CHECK_EQUAL(t.both, m->both);
+	CHECK_EQUAL(t.ring, m->ring);
+}
+
+static unsigned char *met_memory(size_t bytes)
+{
+	unsigned char *memory = malloc(bytes);
+
+	CHECK(memory);
+	return memory;
+}
+
 static void met_body(struct job *job)
 {
 	const struct met *m = job->arg;
 	const struct rail_way way = { .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192,
-				      .rendezvous = (uint8_t)m->way };
+				      .rendezvous = (uint8_t)(m->paired && job->rank ? m->back : m->way) };
 	struct rail_op out = { .done = job_count_done };
 	const bool sends = job->rank == 0 || m->meet, receives = job->rank == 1 || m->meet;
-	static unsigned char from[MET_BYTES + 1];
+	unsigned char *from = met_memory(m->bytes);
 	const struct rail_header header = { { 1, 2 } };
 	const int other = !job->rank;
-	struct rail_traced t;
 
+	met_to = met_memory(m->bytes);
 	job->rail.on_message = met_accept;
 	met_ready = !sends && !m->most;
 	job_connect(job);
@@ -82,13 +106,11 @@ static void met_body(struct job *job)
 	CHECK_EQUAL(job_seen.status, 0);
 	for (size_t i = 0; receives && i < m->bytes; i++)
 		CHECK_EQUAL(met_to[i], (unsigned char)(i * 7 + i / 251 + (size_t)other));
-	rail_op_traced(job->rank ? &met_in : &out, !job->rank, &t);
-	CHECK_EQUAL(t.bytes, m->bytes);
-	CHECK_EQUAL(t.read, m->read);
-	CHECK_EQUAL(t.both, m->both);
-	CHECK_EQUAL(t.ring, m->ring);
+	met_moves(job, m, &out);
 	CHECK(!m->most || !sends || met_requests(job) * m->most >= m->bytes);
 	job_close(job);
+	free(from);
+	free(met_to);
 }
 
 /* Offers that meet are read whole if one copy is enough, where processors copy at all. */
@@ -120,6 +142,23 @@ static void test_met(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(job_run(&(struct job_config){ .soft = cases[i].soft }, met_body,
 					 &cases[i], 0), 0);
+}
+
+/* Large messages of both directions, each by a scheme of its own. */
+static void test_paired(void **state)
+{
+	static const char *const softs[] = { "ideal,ports=1", "ideal", "ports=2,rate=20GB/s,latency=1us" };
+	enum { WAYS = RAIL_BY_RING + 1, SOFTS = 3, LARGE = (4 << 20) + 1, HUGE_BYTES = 64 << 20 };
+	struct met pair = { .meet = true, .paired = true };
+
+	(void)state;
+	for (int i = 0; i < SOFTS * WAYS * WAYS; i++) {
+		pair.way = (enum rail_rendezvous)(i % WAYS);
+		pair.back = (enum rail_rendezvous)(i / WAYS % WAYS);
+		pair.soft = softs[i / WAYS / WAYS];
+		pair.bytes = pair.soft == softs[0] && pair.back == (pair.way + 1) % WAYS ? HUGE_BYTES : LARGE;
+		assert_int_equal(job_run(&(struct job_config){ .soft = pair.soft }, met_body, &pair, 0), 0);
+	}
 }
 
 /* ---- Several offers one way ----------------------------------------------------------------- */
@@ -296,6 +335,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_met),
+		cmocka_unit_test(test_paired),
 		cmocka_unit_test(test_several),
 		cmocka_unit_test(test_empty),
 	};

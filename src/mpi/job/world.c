@@ -68,22 +68,36 @@ static const char *coll_asked(char *file, size_t size)
 	return file;
 }
 
-/* Any rank may be without its file: all learn why, and rank 0, which is never silent, says so. */
-static int coll_agree(void)
+static int files_read(char *text, size_t size)
 {
-	char why[OPT_WHY_BYTES], place[32] = "", file[PATH_MAX];
-	int rc = coll_set(coll_asked(file, sizeof(file)), why, sizeof(why));
+	char why[OPT_WHY_BYTES], file[PATH_MAX];
+	const char *costs = world_settings.rail.costs;
+
+	if (costs && rail_costs_check(costs, why, sizeof(why))) {
+		snprintf(text, size, "--costs %s (RAILGAUGE_COSTS): %s", costs, why);
+		return -EINVAL;
+	}
+	if (!coll_set(coll_asked(file, sizeof(file)), why, sizeof(why)))
+		return 0;
+	snprintf(text, size, "%s %s", world_settings.coll ? "--coll" : "--costs (RAILGAUGE_COSTS)", why);
+	return -EINVAL;
+}
+
+/* Any rank may be without its file: all learn why, and rank 0, which is never silent, says so. */
+static int files_agree(void)
+{
+	char text[2 * OPT_WHY_BYTES], place[32] = "";
+	int rc = files_read(text, sizeof(text));
 	int mine = rc ? layer.world_rank : layer.world_size, who;
 
 	start_allreduce(&mine, &who, 1, MPI_INT, MPI_MIN);
 	if (who == layer.world_size)
 		return 0;
-	start_bcast(why, sizeof(why), MPI_CHAR, who);
+	start_bcast(text, sizeof(text), MPI_CHAR, who);
 	if (who)
 		snprintf(place, sizeof(place), "rank %d: ", who);
 	if (layer.world_rank == 0)
-		rg_error("%s%s %s", place,
-			 world_settings.coll ? "--coll" : "--costs (RAILGAUGE_COSTS)", why);
+		rg_error("%s%s", place, text);
 	return -EINVAL;
 }
 
@@ -362,7 +376,7 @@ int railmpi_open(void)
 	rc = (rc || all) ? rc : -ENOMEM;
 	handshake();		/* a rank with wrong options is there all the same */
 	rc = agree(rc);
-	rc = rc ? rc : coll_agree();
+	rc = rc ? rc : files_agree();
 	if (rc)
 		goto out;
 	rc = open_world(all);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "rail/open/costs.h"
+#include "rail/programs.h"
 #include "rail/rail.h"
 #include "rail/open/learner.h"
 #include "rail/open/rail_ctx.h"

@@ -33,8 +33,6 @@ typedef int rail_cell_fn(void *user, const struct rail_learned *cell);
 int rail_costs_parse(char *text, size_t bytes, const char *processor, rail_cell_fn *each, void *user,
 		     char *why, size_t why_size);
 
-/* The value of --costs: 0, or -EINVAL with why. */
-int rail_costs_check(const char *path, char *why, size_t why_size);
 /* Settle cells by that file.  0, or -errno after one error line. */
 int rail_costs_apply(struct rail_ctx *ctx, const char *path);
 
