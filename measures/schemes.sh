@@ -26,7 +26,7 @@ scheme_sizes=${MEASURE_SIZES:-4K:4M}
 scheme_args="--soft ideal --buffers malloc -i 2000 -x 5"
 # Ways of one launch, which take turns inside each size; forced ones pin the eager limit of today's default,
 # so that a choice of eager limits shows.  Options of a job make launches of their own.
-one_launch="native auto again read write both turns ring eager16K eager32K eager64K"
+one_launch="native auto again read write both turns ring ring-short ring-long eager16K eager32K eager64K"
 own_launches="mapped"
 # Without a warm-up each way is a launch.
 first_ways="native auto again read both turns ring eager32K mapped"
