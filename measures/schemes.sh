@@ -124,7 +124,7 @@ scheme_collectives() {
 # A ring of 256 KiB, as librail has with an eager limit of 64 KiB.
 scheme_plain() {
 	for k in $(seq "$few"); do
-		measures/copies 4096 4194304 256 0 8 32 >"$work/plain" 2>"$err" || stop "copies"
+		measures/copies 4096 4194304 256 0 8 16 32 64 >"$work/plain" 2>"$err" || stop "copies"
 		awk -v k="$k" '$1 == "plain" { print $2, $4, "plain-" $3, k, $5 }' "$work/plain" >>"$values"
 	done
 }
@@ -257,7 +257,7 @@ scheme_asked() {
 			printf "%s %d %s %.3f %.3f %s\n", kind, bytes, text, r, least, name >missed
 	}
 	function best_forced(kind, bytes, step) {
-		return best(kind, bytes, "^(read|write|both|turns|ring|eager.*|.*=.*)$", 1, step)
+		return best(kind, bytes, "^(read|write|both|turns|ring.*|eager.*|.*=.*)$", 1, step)
 	}
 	function forced(kind, bytes,    name) {
 		name = best_forced(kind, bytes, 2)

@@ -372,7 +372,7 @@ bool rail_race_has_all(const struct rail_scheme_cell *cell)
 	return true;
 }
 
-/* The ring may be behind by less than other slices gain. */
+/* Slices of another length may be the best where the usual ones cost a little more than another scheme. */
 static void join(struct rail_scheme_cell *cell)
 {
 	const uint64_t least = rail_race_cost(cell, rail_race_best(cell));
