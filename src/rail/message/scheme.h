@@ -72,7 +72,7 @@ enum rail_load {
 
 enum {
 	SCHEME_CLASSES = 9,		/* to 16 KiB, to 32 KiB, ... to 2 MiB, above */
-	SCHEME_SAMPLES = 64,		/* per scheme, at most */
+	SCHEME_SAMPLES = 42,		/* per scheme, at most; a byte numbers those of all */
 	SCHEME_MARGIN = 200,		/* of costs, a two-hundredth */
 };
 
@@ -81,7 +81,7 @@ enum {
 
 struct rail_scheme_cell {
 	uint32_t sample_ns[RAIL_SCHEMES][SCHEME_SAMPLES];	/* per message, in order */
-	uint16_t sample_turn[RAIL_SCHEMES][SCHEME_SAMPLES];	/* samples of all schemes before it */
+	uint8_t sample_turn[RAIL_SCHEMES][SCHEME_SAMPLES];	/* samples of all schemes before it */
 	uint8_t samples[RAIL_SCHEMES];
 	uint32_t glance_ns[RAIL_SCHEMES];	/* per message, from first short batches; 0: none */
 	uint8_t glances[RAIL_SCHEMES];

@@ -72,7 +72,7 @@ static uint32_t best_sample(const struct rail_scheme_cell *cell, int scheme)
 void rail_race_sample(struct rail_scheme_cell *cell, uint64_t ns)
 {
 	uint32_t *sample = cell->sample_ns[cell->scheme];
-	uint16_t *turn = cell->sample_turn[cell->scheme];
+	uint8_t *turn = cell->sample_turn[cell->scheme];
 	unsigned at = cell->samples[cell->scheme], before = 0;
 
 	if (at == SCHEME_SAMPLES)
@@ -87,7 +87,7 @@ void rail_race_sample(struct rail_scheme_cell *cell, uint64_t ns)
 		turn[at] = turn[at - 1];
 	}
 	sample[at] = (uint32_t)ns;
-	turn[at] = (uint16_t)before;
+	turn[at] = (uint8_t)before;
 }
 
 /* The best one counts, since disturbances only add time. */
@@ -137,6 +137,7 @@ struct ratios {
 	unsigned count;
 };
 
+_Static_assert(RAIL_SCHEMES * SCHEME_SAMPLES <= UINT8_MAX + 1, "a byte holds a turn");
 _Static_assert(SCHEME_SAMPLES <= 64, "a word holds a bit for each sample");
 
 /* The sample next to a turn among those whose bits are left, which it leaves. */

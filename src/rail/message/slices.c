@@ -17,7 +17,13 @@
 
 enum { SLICE_LEAST = 4096 };
 
-/* A ring holds so many slices: the sender fills some while the receiver empties others. */
+/*
+ * A ring holds so many slices: the sender fills some while the receiver empties others.  Each length is the best
+ * somewhere.  On two cores of an EPYC of family 26 a message alone of 64 KiB takes 1.64 us in short slices, 1.72 us
+ * in usual ones, 1.89 us in long ones; windows of 4 MiB move 48.6, 51.4 and 53.1 GB/s.  At other times of the same
+ * virtual machine its cores exchange lines at half the rate: windows of 256 KiB then move 24.7, 30.1 and 32.6 GB/s.
+ * (MEASURE_ONLY=scheme_choice MEASURE_SCHEMES=pt2pt make bench)
+ */
 static const uint8_t held[SLICINGS] = { [SLICES_USUAL] = 8, [SLICES_SHORT] = 16, [SLICES_LONG] = 4 };
 
 void rail_slice_lengths(const struct rail_peer *peer, uint32_t bytes[SLICINGS])
