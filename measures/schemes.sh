@@ -26,7 +26,7 @@ scheme_sizes=${MEASURE_SIZES:-4K:4M}
 scheme_args="--soft ideal --buffers malloc -i 2000 -x 5"
 # Ways of one launch, which take turns inside each size; forced ones pin the eager limit of today's default,
 # so that a choice of eager limits shows.  Options of a job make launches of their own.
-one_launch="native auto again read write both turns ring eager16K eager32K eager64K"
+one_launch="native auto again read write both turns ring ring-short ring-long eager16K eager32K eager64K"
 own_launches="mapped"
 # Without a warm-up each way is a launch.
 first_ways="native auto again read both turns ring eager32K mapped"
@@ -124,7 +124,7 @@ scheme_collectives() {
 # A ring of 256 KiB, as librail has with an eager limit of 64 KiB.
 scheme_plain() {
 	for k in $(seq "$few"); do
-		measures/copies 4096 4194304 256 0 8 32 >"$work/plain" 2>"$err" || stop "copies"
+		measures/copies 4096 4194304 256 0 8 16 32 64 >"$work/plain" 2>"$err" || stop "copies"
 		awk -v k="$k" '$1 == "plain" { print $2, $4, "plain-" $3, k, $5 }' "$work/plain" >>"$values"
 	done
 }
@@ -257,7 +257,7 @@ scheme_asked() {
 			printf "%s %d %s %.3f %.3f %s\n", kind, bytes, text, r, least, name >missed
 	}
 	function best_forced(kind, bytes, step) {
-		return best(kind, bytes, "^(read|write|both|turns|ring|eager.*|.*=.*)$", 1, step)
+		return best(kind, bytes, "^(read|write|both|turns|ring.*|eager.*|.*=.*)$", 1, step)
 	}
 	function forced(kind, bytes,    name) {
 		name = best_forced(kind, bytes, 2)

@@ -509,6 +509,8 @@ enum rail_rendezvous {
 	RAIL_BY_TURNS,		/* each moves every second message; half, where no processor copies */
 	RAIL_BY_RING,		/* the sender into a ring, the receiver out of it; half, where none copies */
 	RAIL_BY_AUTO,		/* over untimed software HCAs alone the receiver measures, else write */
+	RAIL_BY_RING_SHORT,	/* RAIL_BY_RING in shorter slices */
+	RAIL_BY_RING_LONG,	/* in longer ones */
 };
 
 /* The sign by which a receiver learns that the writes of a message are there. */

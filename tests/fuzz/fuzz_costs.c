@@ -13,6 +13,7 @@ static const char *const seeds[] = {
 	"bcast 2 0 chain\ncosts 1 cpu\ncell a b c 0 x-1 x-1=4294967295 y_2=0\ncosts-end 1\nscan 0 0 x\n",
 	"costs 1 cpu\ncell r h q 1T a a=1 b=2 c=3 d=4 e=5 f=6 g=7 h=8 # eight\ncosts-end 1",
 	"costs 1 cpu\r\ncell send host row 64K eager offer=9 eager=7\r\ncosts-end 1\r\n",
+	"costs 1 cpu\ncell receive host queued 64K ring-short read=9 ring=7 ring-short=6 ring-long=0\ncosts-end 1\n",
 	"costs 1 other\ncosts-end 0\n", "costs 2 cpu\ncosts-end 0\n", "costs 1 cpu\n", "",
 };
 

@@ -26,7 +26,7 @@ for build in . ${RG_MPICH_BUILD-}; do
 	expect "$build: scheme_choice runs to its end" [ $rc -eq 0 ]
 	for kind in bw16 bw64 bibw64 latency; do
 		expect "$build: $kind: each scheme" has $kind native auto again read write both turns ring \
-			eager16K eager32K eager64K mapped
+			ring-short ring-long eager16K eager32K eager64K mapped
 	done
 	for coll in ${MEASURE_COLLECTIVES:-alltoall allgather bcast allreduce}; do
 		for ranks in 2 4; do

@@ -132,6 +132,8 @@ static void test_met(void **state)
 		{ "ports=2,rate=20GB/s,latency=1us", RAIL_BY_AUTO, true, 65536 },
 		{ "ideal,ports=1", RAIL_BY_RING, false, 9000, .ring = true },
 		{ "ideal,ports=1", RAIL_BY_RING, true, MET_BYTES + 1, .ring = true },
+		{ "ideal,ports=1", RAIL_BY_RING_SHORT, true, MET_BYTES + 1, .ring = true },
+		{ "ideal,ports=1", RAIL_BY_RING_LONG, false, 9000, .ring = true },
 		{ "ideal", RAIL_BY_RING, false, MET_BYTES + 1, .both = true },
 		/* Adapters that take short requests only. */
 		{ "ideal,ports=1", RAIL_BY_BOTH, false, MET_BYTES + 1, .both = true, .most = 65536 },

@@ -264,6 +264,7 @@ static const struct answer {
 	bool parts;			/* the message may move in some */
 	bool ask;			/* the answer */
 	bool slices;			/* the message goes in slices alone */
+	uint64_t length;		/* of slices, in a question for them */
 } answers[] = {
 	{ RAIL_BY_READ, false, 65536, { 0 } },			/* a CTS for what is to be read */
 	{ RAIL_BY_WRITE, false, 0, { 0 } },			/* a CTS of no bytes */
@@ -294,6 +295,9 @@ static const struct answer {
 	{ RAIL_BY_RING, false, 65537, { 0 }, "ideal,ports=1", .ask = true },
 	{ RAIL_BY_RING, false, 1ull << 47 | 65536, { 0 }, "ideal,ports=1", .ask = true },
 	{ RAIL_BY_RING, false, 1ull << 45 | 16384, { 0 }, "ideal,ports=1", true, true },
+	/* Slices of a length that does not exist. */
+	{ RAIL_BY_RING, false, 65536, { 0 }, "ideal,ports=1", .ask = true, .length = SLICINGS },
+	{ RAIL_BY_AUTO, false, 65536, { 0 }, "ideal,ports=1", .ask = true, .length = UINT64_MAX },
 	/* A CTS, one for all, a FIN and too many slices, for what goes in slices alone. */
 	{ RAIL_BY_RING, false, 65536, { 0 }, "ideal,ports=1", .slices = true },
 	{ RAIL_BY_AUTO, false, 1ull << 47 | 65536, { 0 }, "ideal,ports=1", .slices = true },
@@ -322,7 +326,7 @@ static void answers_body(struct job *job)
 		CHECK(!a->slices || rail_slices(job->peer[1], &way, 65536));
 		buf.kind = a->slices ? RAIL_MEM_PARTS : RAIL_MEM_HOST;
 		CHECK_EQUAL(rail_send(job->peer[1], &way, &header, &buf, 0, &op), 0);
-		record.header.word[0] = op_of(&op)->handle;
+		record.header = (struct rail_header){ { op_of(&op)->handle, a->length } };
 		rail_record_arrived(&job->peer[1]->rx[0], a->ask ? RECORD_ASK :
 				    a->fin ? RECORD_FIN : RECORD_CTS, &record, a->units, 0);
 		for (int i = 0; i < 100; i++)

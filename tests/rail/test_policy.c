@@ -136,7 +136,8 @@ static void check_way(int policy, int rendezvous, int completion)
 		.rendezvous = (uint8_t)rendezvous, .completion = (uint8_t)completion,
 	};
 	const struct expected *e = &expected[policy];
-	bool both = rendezvous == RAIL_BY_BOTH || rendezvous == RAIL_BY_TURNS || rendezvous == RAIL_BY_RING;
+	bool both = rendezvous == RAIL_BY_BOTH || rendezvous == RAIL_BY_TURNS || rendezvous == RAIL_BY_RING ||
+		    rendezvous > RAIL_BY_AUTO;
 	bool control = completion == RAIL_BY_CONTROL;
 	bool right = (e->by_both || !both) && (e->by_control || !control) &&
 		     !(control && (both || rendezvous == RAIL_BY_READ));
@@ -155,7 +156,7 @@ static void test_exclusions(void **unused)
 {
 	(void)unused;
 	for (int policy = 0; policy < RAIL_POLICIES; policy++)
-		for (int rendezvous = RAIL_BY_WRITE; rendezvous <= RAIL_BY_AUTO; rendezvous++)
+		for (int rendezvous = RAIL_BY_WRITE; rendezvous <= RAIL_BY_RING_LONG; rendezvous++)
 			for (int completion = 0; completion <= RAIL_BY_CONTROL; completion++)
 				check_way(policy, rendezvous, completion);
 }

@@ -23,7 +23,12 @@ struct machine {
 	double half_fixed, half_rate;	/* of each of two halves at once */
 	double turn_fixed, turn_rate;	/* of each of two messages at once */
 	double ring_rate, answer;
-	/* The schemes by class, in letters: r(ead), h(alves), t(urns), s(lices through the ring). */
+	double short_rate, long_rate;	/* through the ring, in slices of other lengths */
+	double begin;			/* until the receiver of a message alone has a short slice */
+	/*
+	 * The schemes by class, in letters: r(ead), h(alves), t(urns), s(lices through the ring), short ones '-',
+	 * long ones '+'.
+	 */
 	const char *alone, *queued;
 };
 
@@ -31,21 +36,31 @@ struct machine {
  * The first two are measured; `kernel` has a slow copy by the kernel, such as one that walks pages
  * one at a time, `memcpy` a slow memory that one processor fills alone, `shared` two processes on one
  * core, which never copy at once, `rivals` caches that make two writers of one buffer wait, `stores` a
- * processor that writes lines of another core without reading them.
+ * processor that writes lines of another core without reading them.  Of the last ones, `small` has caches that hold
+ * short slices, `records` a hand-over of a slice that is dear, `waits` a receiver that wins by an early begin.
  */
 static const struct machine machines[] = {
-	{ "2 MiB of L2", 700, 16, 1300, 13, 2600, 9, 8, 600, "rrhhhhhhh", "rrhhhhhhh" },
-	{ "1 MiB of L2", 500, 9, 520, 8.5, 520, 8.5, 10, 300, "hhhhhhhhh", "ttthhhhhh" },
-	{ "kernel", 4000, 1, 4100, 0.95, 4100, 0.9, 2.5, 300, "hhsssssss", "ttsssssss" },
-	{ "memcpy", 400, 4, 500, 2.1, 500, 2.1, 1.5, 300, "rhhhhhhhh", "ttthhhhhh" },
-	{ "shared", 400, 10, 800, 5, 1600, 5, 6, 3000, "rrrrrrrrr", "rrrrrrrrr" },
-	{ "rivals", 500, 9, 600, 8, 2000, 3, 12, 300, "hhhhhhhhh", "hhhhhhhhh" },
-	{ "stores", 900, 15, 1000, 15, 1000, 12, 45, 400, "hhsssssss", "ttsssssss" },
+	{ "2 MiB of L2", 700, 16, 1300, 13, 2600, 9, 8, 600, 7, 9, 0, "rrhhhhhhh", "rrhhhhhhh" },
+	{ "1 MiB of L2", 500, 9, 520, 8.5, 520, 8.5, 10, 300, 11, 9, 0, "hhhhhhhhh", "ttthhhhhh" },
+	{ "kernel", 4000, 1, 4100, 0.95, 4100, 0.9, 2.5, 300, 2.35, 2.35, 0, "hhsssssss", "ttsssssss" },
+	{ "memcpy", 400, 4, 500, 2.1, 500, 2.1, 1.5, 300, 1.6, 1.4, 0, "rhhhhhhhh", "ttthhhhhh" },
+	{ "shared", 400, 10, 800, 5, 1600, 5, 6, 3000, 5, 7, 0, "rrrrrrrrr", "rrrrrrrrr" },
+	{ "rivals", 500, 9, 600, 8, 2000, 3, 12, 300, 11, 12.2, 0, "hhhhhhhhh", "hhhhhhhhh" },
+	{ "stores", 900, 15, 1000, 15, 1000, 12, 45, 400, 42, 43, 0, "hhsssssss", "ttsssssss" },
+	{ "small", 900, 12, 1000, 9, 1000, 9, 20, 400, 21, 19, 0, "rh-------", "ttt------" },
+	{ "records", 900, 12, 1000, 9, 1000, 9, 20, 400, 19, 21, 500, "rhhhs++++", "ttt++++++" },
+	{ "waits", 900, 8, 1000, 8, 1000, 7, 20, 400, 19, 20.5, 900, "hhh--ss++", "tt+++++++" },
 };
 
 enum { MACHINES = sizeof(machines) / sizeof(*machines) };
 
-static double cost(const struct machine *m, enum rail_scheme scheme, uint64_t bytes)
+/* Through the ring; a usual slice is twice as long as a short one. */
+static double ring_cost(const struct machine *m, double rate, double longer, enum rail_load load, uint64_t bytes)
+{
+	return m->answer + m->fixed + (double)bytes / rate + (load == LOAD_ALONE ? longer * m->begin : 0);
+}
+
+static double cost(const struct machine *m, enum rail_scheme scheme, enum rail_load load, uint64_t bytes)
 {
 	double b = (double)bytes;
 
@@ -56,8 +71,12 @@ static double cost(const struct machine *m, enum rail_scheme scheme, uint64_t by
 		return m->answer + m->half_fixed + b / 2 / m->half_rate;
 	case SCHEME_TURNS:
 		return (m->turn_fixed + b / m->turn_rate) / 2;
+	case SCHEME_RING_SHORT:
+		return ring_cost(m, m->short_rate, 1, load, bytes);
+	case SCHEME_RING_LONG:
+		return ring_cost(m, m->long_rate, 4, load, bytes);
 	default:
-		return m->answer + m->fixed + b / m->ring_rate;
+		return ring_cost(m, m->ring_rate, 2, load, bytes);
 	}
 }
 
@@ -137,7 +156,7 @@ static enum rail_scheme message(struct world *w, uint64_t bytes, enum rail_load 
 
 	if (learns)
 		scheme = rail_scheme_take(&w->schemes, cell, (uint64_t)w->now_ns);
-	w->now_ns += disturbed(w, cost(w->machine, scheme, bytes));
+	w->now_ns += disturbed(w, cost(w->machine, scheme, load, bytes));
 	if (learns)
 		rail_scheme_done(&w->schemes, cell, cell->batch, (uint64_t)w->now_ns);
 	w->now_ns += 200;
@@ -169,7 +188,7 @@ static void learn(struct world *w)
 static void chosen(const struct world *w, enum rail_load load, char text[SCHEME_CLASSES + 1])
 {
 	static const char letters[] = { [SCHEME_READ] = 'r', [SCHEME_HALVES] = 'h', [SCHEME_TURNS] = 't',
-					[SCHEME_RING] = 's' };
+					[SCHEME_RING] = 's', [SCHEME_RING_SHORT] = '-', [SCHEME_RING_LONG] = '+' };
 
 	for (unsigned c = 0; c < SCHEME_CLASSES; c++) {
 		const struct rail_scheme_cell *cell = &w->schemes.cell[load][c];
@@ -217,13 +236,14 @@ static void bad_samples(void **state)
 
 enum { LAUNCHES = 1000, SHARED_LAUNCHES = 100, FIRST = 100, ENOUGH = 20000 };
 
-static double best_cost(const struct machine *m, const struct rail_scheme_cell *cell, uint64_t bytes)
+static double best_cost(const struct machine *m, const struct rail_scheme_cell *cell, enum rail_load load,
+			uint64_t bytes)
 {
 	double best = 1e300;
 
 	for (int s = 0; s < RAIL_SCHEMES; s++)
-		if (cell->possible >> s & 1 && cost(m, (enum rail_scheme)s, bytes) < best)
-			best = cost(m, (enum rail_scheme)s, bytes);
+		if (cell->possible >> s & 1 && cost(m, (enum rail_scheme)s, load, bytes) < best)
+			best = cost(m, (enum rail_scheme)s, load, bytes);
 	return best;
 }
 
@@ -235,7 +255,7 @@ static struct launch launch(const struct machine *m, uint64_t bytes, enum rail_l
 {
 	struct world w = world_make(m, seed, noise);
 	const struct rail_scheme_cell *cell = rail_scheme_cell(&w.schemes, bytes, load);
-	const double best = best_cost(m, cell, bytes);
+	const double best = best_cost(m, cell, load, bytes);
 	double first = 0;
 
 	for (int i = 0; i < FIRST || (!cell->settled && i < ENOUGH); i++) {
@@ -244,10 +264,10 @@ static struct launch launch(const struct machine *m, uint64_t bytes, enum rail_l
 		/* The first of a window is alone. */
 		if (load == LOAD_QUEUED && i % 63 == 0)
 			message(&w, bytes, LOAD_ALONE);
-		ns = cost(m, message(&w, bytes, load), bytes);
+		ns = cost(m, message(&w, bytes, load), load, bytes);
 		first += i < FIRST ? ns : 0;
 	}
-	return (struct launch){ first / FIRST / best, cost(m, cell->scheme, bytes) / best };
+	return (struct launch){ first / FIRST / best, cost(m, cell->scheme, load, bytes) / best };
 }
 
 /*
@@ -307,8 +327,8 @@ static void learning_is_cheap(void **state)
 			double spent = 0;
 
 			for (int i = 0; i < FIRST; i++)
-				spent += cost(&machines[m], message(&w, bytes, LOAD_ALONE), bytes);
-			assert_true(spent <= 1.1 * FIRST * best_cost(&machines[m], cell, bytes));
+				spent += cost(&machines[m], message(&w, bytes, LOAD_ALONE), LOAD_ALONE, bytes);
+			assert_true(spent <= 1.1 * FIRST * best_cost(&machines[m], cell, LOAD_ALONE, bytes));
 		}
 }
 
@@ -344,9 +364,9 @@ static double turn_chance(enum rail_scheme scheme)
 	return scheme == SCHEME_READ ? 0.1 : scheme == SCHEME_TURNS ? 0.55 : 1;
 }
 
-static double shared_cost(const struct machine *m, enum rail_scheme scheme, uint64_t bytes)
+static double shared_cost(const struct machine *m, enum rail_scheme scheme, enum rail_load load, uint64_t bytes)
 {
-	return cost(m, scheme, bytes) + 2e6 * turn_chance(scheme);
+	return cost(m, scheme, load, bytes) + 2e6 * turn_chance(scheme);
 }
 
 /* Has the launch the best scheme there, or one within 20 %?  Samples vary by a turn, which may be as long as a copy. */
@@ -360,16 +380,16 @@ static bool shared_launch(const struct machine *m, uint64_t bytes, enum rail_loa
 	for (int i = 0; i < ENOUGH && !cell->settled; i++) {
 		enum rail_scheme scheme = rail_scheme_take(&w.schemes, cell, (uint64_t)w.now_ns);
 
-		w.now_ns += cost(m, scheme, bytes);
+		w.now_ns += cost(m, scheme, load, bytes);
 		if (random_of(&w.dice) < turn_chance(scheme))
 			w.now_ns += 4e6 * random_of(&w.dice);
 		rail_scheme_done(&w.schemes, cell, cell->batch, (uint64_t)w.now_ns);
 		w.now_ns += 200;
 	}
 	for (int s = 0; s < RAIL_SCHEMES; s++)
-		if (cell->possible >> s & 1 && shared_cost(m, (enum rail_scheme)s, bytes) < least)
-			least = shared_cost(m, (enum rail_scheme)s, bytes);
-	return shared_cost(m, rail_scheme_best(cell, &tried), bytes) <= 1.2 * least && tried;
+		if (cell->possible >> s & 1 && shared_cost(m, (enum rail_scheme)s, load, bytes) < least)
+			least = shared_cost(m, (enum rail_scheme)s, load, bytes);
+	return shared_cost(m, rail_scheme_best(cell, &tried), load, bytes) <= 1.2 * least && tried;
 }
 
 static void shared_core(void **state)
@@ -425,7 +445,7 @@ static void virtual_clock(void **state)
 		for (unsigned c = 0; c < SCHEME_CLASSES; c++) {
 			struct rail_scheme_cell *cell = &schemes.cell[load][c];
 
-			for (int i = 0; i < 2000; i++) {
+			for (int i = 0; i < 8000; i++) {
 				rail_scheme_take(&schemes, cell, 1);
 				rail_scheme_done(&schemes, cell, cell->batch, 1);
 			}
@@ -463,11 +483,11 @@ static void bursts_of_unlike_sizes(void **state)
 		}
 		for (unsigned c = 0; c < SCHEME_CLASSES; c++) {
 			const struct rail_scheme_cell *cell = &w.schemes.cell[LOAD_QUEUED][c];
-			const double least = best_cost(&machines[m], &w.schemes.cell[LOAD_ALONE][c],
+			const double least = best_cost(&machines[m], &w.schemes.cell[LOAD_ALONE][c], LOAD_ALONE,
 						       SCHEME_FIRST_BYTES << c);
 
 			assert_int_equal(cell->samples[cell->scheme], 0);
-			assert_true(cost(&machines[m], cell->scheme, SCHEME_FIRST_BYTES << c) <= 1.005 * least);
+			assert_true(cost(&machines[m], cell->scheme, LOAD_ALONE, SCHEME_FIRST_BYTES << c) <= 1.005 * least);
 		}
 	}
 }

@@ -62,7 +62,7 @@ static void bend_lanes(struct job *job, const struct how *how)
 	for (uint32_t i = 0; i < job->ctx->lane_count; i++)
 		job->ctx->lane[i]->qp.granted.inline_bytes = 64;
 	for (int p = 0; p < job->count; p++)
-		job->peer[p]->slice_bytes = 0;
+		memset(job->peer[p]->slice_bytes, 0, sizeof(job->peer[p]->slice_bytes));
 }
 
 static void bend_choice(struct job *job, const struct how *how)
@@ -295,10 +295,14 @@ static void test_edges_8_adapters(void **state)
 /* Every policy, rendezvous and completion that go together. */
 static int all_ways(struct rail_way ways[TRAFFIC_WAYS_MAX], int rails)
 {
+	static const uint8_t by[] = {
+		RAIL_BY_WRITE, RAIL_BY_WRITE, RAIL_BY_READ, RAIL_BY_BOTH, RAIL_BY_TURNS, RAIL_BY_RING,
+		RAIL_BY_RING_SHORT, RAIL_BY_RING_LONG,
+	};
 	int n = 0;
 
 	for (int policy = 0; policy < RAIL_POLICIES; policy++)
-		for (int how = 0; how < 6; how++) {
+		for (int how = 0; how < 8; how++) {
 			if ((rail_policies[policy].not_control && how == 1) ||
 			    (rail_policies[policy].not_both && how >= 3))
 				continue;
@@ -306,9 +310,7 @@ static int all_ways(struct rail_way ways[TRAFFIC_WAYS_MAX], int rails)
 				.policy = policy, .threshold = 8192, .eager = 8192,
 				.rail = (uint8_t)(how % rails),
 				.completion = how == 1 ? RAIL_BY_CONTROL : RAIL_BY_IMMEDIATE,
-				.rendezvous = how == 2 ? RAIL_BY_READ : how == 3 ? RAIL_BY_BOTH :
-					      how == 4 ? RAIL_BY_TURNS : how == 5 ? RAIL_BY_RING :
-					      RAIL_BY_WRITE,
+				.rendezvous = by[how],
 			};
 		}
 	return n;
@@ -370,11 +372,13 @@ static void test_slices(void **state)
 		{ .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192, .rendezvous = RAIL_BY_AUTO },
 		{ .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192, .rendezvous = RAIL_BY_RING },
 		{ .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192, .rendezvous = RAIL_BY_READ },
+		{ .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192, .rendezvous = RAIL_BY_RING_SHORT },
+		{ .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192, .rendezvous = RAIL_BY_RING_LONG },
 	};
 	struct how how = {
 		.lanes = PLAIN,
 		.traffic = { .sizes = sizes, .size_count = sizeof(sizes) / sizeof(*sizes), .ways = ways,
-			     .way_count = 3, .count = 180, .slices = true },
+			     .way_count = 5, .count = 300, .slices = true },
 	};
 
 	(void)state;
@@ -485,13 +489,15 @@ static void test_flood_slices(void **state)
 	static const struct rail_way ring[] = {
 		{ .policy = RAIL_SINGLE, .threshold = 8192, .eager = 8192, .rendezvous = RAIL_BY_RING },
 		{ .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192, .rendezvous = RAIL_BY_RING },
+		{ .policy = RAIL_SINGLE, .threshold = 8192, .eager = 8192, .rendezvous = RAIL_BY_RING_SHORT },
+		{ .policy = RAIL_SINGLE, .threshold = 8192, .eager = 8192, .rendezvous = RAIL_BY_RING_LONG },
 	};
 
 	(void)state;
 	for (int accept = ACCEPT_NOW; accept <= ACCEPT_RANDOM; accept++)
 		run((struct job_config){ .soft = "ideal,ports=1" }, (struct how){
 			.traffic = { .count = 1000, .max_bytes = 600000, .window = 1000, .sync_every = 3,
-				     .truncate_every = 5, .ways = ring, .way_count = 2,
+				     .truncate_every = 5, .ways = ring, .way_count = 4,
 				     .accept = accept },
 		});
 }

@@ -7,7 +7,7 @@
 
 #include "job.h"
 
-enum { TRAFFIC_WAYS_MAX = 24 };
+enum { TRAFFIC_WAYS_MAX = 40 };
 
 enum traffic_accept {
 	ACCEPT_NOW,		/* from on_message */

@@ -526,6 +526,61 @@ static void test_sample_of_slices(void **state)
 	assert_int_equal(job_run(&(struct job_config){ .soft = "ideal,ports=1" }, sampled_body, NULL, 0), 0);
 }
 
+/* ---- Lengths of slices ------------------------------------------------------- */
+
+/* By given costs the receiver asks for slices of a length, and a sender whose way has one takes its own. */
+static const struct slices {
+	enum rail_scheme scheme;
+	enum rail_rendezvous way;
+	uint64_t slices;		/* of OFFERED bytes */
+} slices[] = {
+	{ SCHEME_RING, RAIL_BY_AUTO, 8 },
+	{ SCHEME_RING_SHORT, RAIL_BY_AUTO, 16 },
+	{ SCHEME_RING_LONG, RAIL_BY_AUTO, 4 },
+	{ SCHEME_READ, RAIL_BY_RING, 8 },
+	{ SCHEME_RING_LONG, RAIL_BY_RING, 8 },
+	{ SCHEME_READ, RAIL_BY_RING_SHORT, 16 },
+	{ SCHEME_RING_SHORT, RAIL_BY_RING_LONG, 4 },
+};
+
+static void slices_body(struct job *job)
+{
+	const struct slices *s = job->arg;
+	const struct rail_way way = { .policy = RAIL_SINGLE, .threshold = 8192, .eager = 8192,
+				      .rendezvous = (uint8_t)s->way };
+	struct player *p = &player[job->rank];
+	struct rail_ledger *ledger;
+
+	*p = (struct player){ .data = late_data[job->rank], .kind = RAIL_MEM_HOST };
+	job->rail.on_message = on_message;
+	job_connect(job);
+	settle_on(job->ctx, OFFERED, s->scheme, 4);
+	for (size_t i = 0; i < OFFERED && job->rank == 0; i++)
+		p->data[i] = (unsigned char)(i * 7 + i / 251);
+	job_barrier(job);
+	if (job->rank == 0)
+		compute_and_wait(job, &way, 0);
+	while (job->rank == 1 && !p->in.count)
+		job_progress(job);
+	ledger = &job->ctx->rail[0].ledger;
+	CHECK_EQUAL(job->rank ? ledger->rx_chunks : ledger->tx_chunks, s->slices);
+	CHECK_EQUAL(job->rank ? ledger->rx_bytes : ledger->tx_bytes, OFFERED);
+	for (size_t i = 0; i < OFFERED; i++)
+		CHECK_EQUAL(p->data[i], (unsigned char)(i * 7 + i / 251));
+	while (rail_busy(job->ctx))
+		job_progress(job);
+	job_barrier(job);
+	job_close(job);
+}
+
+static void test_lengths_of_slices(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(slices) / sizeof(*slices); i++)
+		assert_int_equal(job_run(&(struct job_config){ .soft = "ideal,ports=1" }, slices_body, &slices[i], 0),
+				 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -540,6 +595,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_slow_reads),
 		cmocka_unit_test(test_sample_of_slices),
+		cmocka_unit_test(test_lengths_of_slices),
 	};
 
 	if (argc > 1)

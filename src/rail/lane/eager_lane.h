@@ -38,7 +38,7 @@ struct rail_tx {
 	/* RECORD_EDGES: more bytes than a slot has, counted as no message. */
 	int (*edges)(struct rail_tx *tx, const struct rail_header *header, const void *payload,
 		     size_t bytes);
-	/* RECORD_SLICE, of rail_slice_bytes at most: the same.  Of lanes that are polled. */
+	/* RECORD_SLICE, of the longest of rail_slice_lengths at most: the same.  Of lanes that are polled. */
 	int (*slice)(struct rail_tx *tx, const struct rail_header *header, const void *payload,
 		     size_t bytes);
 	struct rail_lane *lane;

@@ -215,7 +215,7 @@ bool rail_map_take(struct rail_map_choice *choice, struct rail_map_cell *cell, e
 	if (as != rail_map_wanted(cell)) {
 		batch_break(cell);
 		if (as == MAP_WRITTEN && rail_map_wanted(cell) == MAP_HALVES)
-			rail_scheme_exclude(&cell->race, (enum rail_scheme)MAP_HALVES);
+			rail_scheme_exclude(&cell->race, 1u << MAP_HALVES);
 		if (++cell->missed == MISSED_MOST)
 			put_off(cell);
 	} else if (batch_take(choice, cell, busy, now_ns)) {

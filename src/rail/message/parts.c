@@ -13,7 +13,7 @@
 int rail_parts_make(struct op *op, size_t bytes, bool staged)
 {
 	const bool slices = staged && op->buf.in_slices;
-	const size_t most = slices ? op->peer->slice_bytes : op->peer->ctx->part_bytes;
+	const size_t most = slices ? op->peer->slice_bytes[op->slicing] : op->peer->ctx->part_bytes;
 	struct rail_parts *p;
 
 	op->parts = NULL;

@@ -60,6 +60,8 @@ struct op {
 	uint8_t map_use, map_batch;		/* receiver: mapped.h; RNDV_MAP_MEASURED in it */
 	bool edges : 1;				/* EDGES are still to come */
 	bool in_parts : 1;			/* the message moves, or moved, in several parts */
+	uint8_t slicing : 2;			/* RNDV_RING: enum rail_slicing */
+	uint8_t told : 3;			/* sender: enum rail_scheme of messages that cross, as the RTS has it */
 	uint16_t head, tail;			/* bytes that go as EDGES (edges.h) */
 	int status;
 };

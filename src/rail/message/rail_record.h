@@ -21,7 +21,7 @@ enum rail_record_kind {
 	RECORD_CANCELLED,	/* answer to CANCEL; header: handle */
 	RECORD_EDGES,		/* RECORD_LONG with edges (edges.h); header: landing */
 	RECORD_TOLD,		/* answer to LONG_TELL; header: end of payload, time */
-	RECORD_ASK,		/* a CTS for slices (slices.h) */
+	RECORD_ASK,		/* a CTS for slices (slices.h); header: handle, enum rail_slicing */
 	RECORD_SLICE,		/* RECORD_LONG with a slice; header: landing */
 };
 

@@ -181,7 +181,7 @@ static int whole_rail(const struct rail_peer *peer, int policy, int named, int b
 /* May a message to a connected peer go in slices?  They take the rail of the eager lane. */
 static bool may_slice(const struct rail_peer *peer, int policy, int bound, const struct rail_tx *tx)
 {
-	return peer->slice_bytes && bound == tx->lane->k &&
+	return peer->slice_bytes[SLICES_USUAL] && bound == tx->lane->k &&
 	       (peer->rail_count == 1 || !rail_policies[policy].spreads);
 }
 
@@ -191,10 +191,11 @@ enum { SLICED_FROM = 32 << 10 };
 bool rail_slices(const struct rail_peer *peer, const struct rail_way *way, size_t bytes)
 {
 	const struct rail_tx *tx = peer->route[way->policy];
+	enum rail_slicing slicing;
 
 	if (!tx->lane || bytes <= SLICED_FROM || bytes <= peer->ctx->eager_max || bytes > peer->ctx->part_bytes ||
 	    way->completion != RAIL_BY_IMMEDIATE || rail_policies[way->policy].not_both ||
-	    (way->rendezvous != RAIL_BY_AUTO && way->rendezvous != RAIL_BY_RING))
+	    (way->rendezvous != RAIL_BY_AUTO && !rail_way_slices(way, &slicing)))
 		return false;
 	return may_slice(peer, way->policy, whole_rail(peer, way->policy, way->rail, tx->lane->k, peer->next_lane),
 			 tx);
@@ -209,7 +210,7 @@ static int rts_post(struct rail_tx *tx, struct op *op)
 		.policy = op->policy,
 		.lane = op->lane,
 		.parts = op->buf.in_slices ? RTS_SLICES : op->parts && op->parts->memory ? RTS_PARTS : RTS_WHOLE,
-		.crossing = (uint8_t)rndv_told(op),
+		.crossing = op->told,
 		.shared = op->buf.kind == RAIL_MEM_ARENA,
 	};
 	int rc;
@@ -237,12 +238,12 @@ static int rts_post(struct rail_tx *tx, struct op *op)
 
 static int cts_post(struct rail_tx *tx, const struct op *op)
 {
-	const struct rail_header header = { { op->handle, (uintptr_t)op_data(op) } };
+	const bool ask = op->rndv_flags & RNDV_RING;
+	const struct rail_header header = { { op->handle, ask ? op->slicing : (uintptr_t)op_data(op) } };
 	uint32_t rkey[RAIL_MAX];
 
 	keys_of(op, rkey);
-	return tx->control(tx, op->rndv_flags & RNDV_RING ? RECORD_ASK : RECORD_CTS, &header,
-			   cts_word(op), rkey);
+	return tx->control(tx, ask ? RECORD_ASK : RECORD_CTS, &header, cts_word(op), rkey);
 }
 
 /* RNDV_BOTH: the bytes that this end has read, the end of each piece. */

@@ -94,9 +94,10 @@ enum {
 	RNDV_MAP_MEASURED = 32,			/* ... to mapped.h */
 };
 
-/* op->rndv_state from this bit on: the scheme that an offer has told of messages that cross; receiver: the load. */
-enum { RNDV_TOLD_SHIFT = 6, RNDV_LOAD_SHIFT = 6 };
-_Static_assert(RAIL_SCHEMES <= 4 && RAIL_LOADS <= 4, "two bits hold a scheme or a load");
+/* op->rndv_state from this bit on, receiver: the load. */
+enum { RNDV_LOAD_SHIFT = 6 };
+_Static_assert(RAIL_LOADS <= 4 && SLICINGS <= 4, "two bits hold a load, or the length of slices");
+_Static_assert(RAIL_SCHEMES <= 8, "three bits hold a scheme");
 
 /* Bits in the word of a CTS: RNDV_ONE_END, RNDV_HAS_EDGES; of a CTS or FIN: more parts, bytes. */
 #define CTS_ALONE ((uint64_t)1 << 47)
@@ -146,12 +147,6 @@ static inline uint32_t rndv_own_chunks(const struct op *op, const struct rail_st
 static inline bool rndv_leads(const struct rail_peer *peer)
 {
 	return peer->ctx->cfg.index < peer->index;
-}
-
-/* The scheme that an offer has told. */
-static inline enum rail_scheme rndv_told(const struct op *op)
-{
-	return (enum rail_scheme)(op->rndv_state >> RNDV_TOLD_SHIFT);
 }
 
 /* May one end move all of an offer by both?  Where processors copy, one copies as well as two. */

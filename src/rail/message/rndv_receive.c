@@ -261,8 +261,9 @@ static enum rail_map_scheme take_mapped(struct op *op)
 }
 
 /* The sender puts it into the ring, this end takes it out. */
-static void take_ring(struct op *op)
+static void take_ring(struct op *op, enum rail_slicing slicing)
 {
+	op->slicing = (uint8_t)slicing;
 	op->rndv_flags &= (uint8_t)~(RNDV_BOTH | RNDV_READ);
 	op->rndv_flags |= RNDV_RING;
 }
@@ -286,8 +287,8 @@ static struct rail_scheme_cell *offer_cell(struct op *op, const struct rail_rts 
 	op->rndv_state = (uint8_t)((op->rndv_state & ((1u << RNDV_LOAD_SHIFT) - 1)) |
 				   (unsigned)load << RNDV_LOAD_SHIFT);
 	cell = choice_cell_of(op);
-	if (unlikely(!(rts->rndv_flags & RNDV_RING) && cell->possible >> SCHEME_RING & 1))
-		rail_scheme_exclude(cell, SCHEME_RING);
+	if (unlikely(!(rts->rndv_flags & RNDV_RING) && cell->possible & SCHEMES_RING))
+		rail_scheme_exclude(cell, SCHEMES_RING);
 	return cell;
 }
 
@@ -337,6 +338,11 @@ static enum rail_scheme shared_scheme(const struct op *op)
 	return rail_scheme_shared(op->bytes, op->peer->offers, op->buf.kind == RAIL_MEM_ARENA);
 }
 
+static enum rail_slicing slicing_of(enum rail_scheme scheme)
+{
+	return scheme == SCHEME_RING_SHORT ? SLICES_SHORT : scheme == SCHEME_RING_LONG ? SLICES_LONG : SLICES_USUAL;
+}
+
 /* An offer that leaves the choice to this end. */
 static void take_choice(struct op *op, const struct rail_rts *rts)
 {
@@ -347,8 +353,8 @@ static void take_choice(struct op *op, const struct rail_rts *rts)
 		take_turn(op);
 	else if (scheme == SCHEME_READ)
 		move_by_one_end(op, true);
-	else if (scheme == SCHEME_RING && rts->rndv_flags & RNDV_RING)
-		take_ring(op);
+	else if (SCHEMES_RING >> scheme & 1 && rts->rndv_flags & RNDV_RING)
+		take_ring(op, slicing_of(scheme));
 }
 
 /*
@@ -366,7 +372,7 @@ static void take_both(struct op *op, const struct rail_rts *rts)
 	else if (op->rndv_flags & RNDV_CHOICE)
 		take_choice(op, rts);
 	else if (rts->rndv_flags & RNDV_RING)
-		take_ring(op);
+		take_ring(op, SLICES_USUAL);
 	else if (peer->offers && op->bytes <= RNDV_COPY_BYTES)
 		move_by_one_end(op, true);
 	else if (op->rndv_flags & RNDV_TURNS)
@@ -412,7 +418,7 @@ static void take_mappable(struct op *op, const struct rail_rts *rts)
 static void take_scheme(struct op *op, const struct rail_rts *rts)
 {
 	if (unlikely(rts->parts == RTS_SLICES)) {
-		take_ring(op);
+		take_ring(op, SLICES_USUAL);
 		return;
 	}
 	if (unlikely(op->map_use))
@@ -527,6 +533,7 @@ int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_b
 	op->mr = NULL;
 	op->parts = NULL;
 	op->in_parts = false;
+	op->slicing = SLICES_USUAL;
 	op->map_use = MAP_USE_NONE;
 	if (op->bytes) {
 		rc = landing_make(op, &entry->rts);

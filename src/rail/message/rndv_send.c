@@ -25,11 +25,11 @@
 #include "rail/message/table.h"
 
 /* RNDV_BOTH: may both ends move the data?  RNDV_TURNS, RNDV_CHOICE, RNDV_RING: how. */
-static unsigned by_both(const struct rail_peer *peer, const struct rail_way *way)
+static unsigned by_both(const struct rail_peer *peer, const struct rail_way *way, bool slices)
 {
 	if (way->rendezvous == RAIL_BY_TURNS)
 		return RNDV_BOTH | RNDV_TURNS;
-	if (way->rendezvous == RAIL_BY_RING)
+	if (slices)
 		return RNDV_BOTH | RNDV_RING;
 	if (way->rendezvous != RAIL_BY_AUTO)
 		return way->rendezvous == RAIL_BY_BOTH ? RNDV_BOTH : 0;
@@ -40,12 +40,16 @@ static unsigned by_both(const struct rail_peer *peer, const struct rail_way *way
 static void op_take_way(struct op *op, const struct rail_way *way)
 {
 	const bool parts = op->buf.kind == RAIL_MEM_PARTS;
-	unsigned both = !parts ? by_both(op->peer, way) : op->buf.in_slices ? RNDV_BOTH | RNDV_RING : 0;
+	enum rail_slicing slicing = SLICES_USUAL;
+	const bool slices = rail_way_slices(way, &slicing);
+	unsigned both = !parts ? by_both(op->peer, way, slices) : op->buf.in_slices ? RNDV_BOTH | RNDV_RING : 0;
 
 	op->policy = (uint8_t)way->policy;
 	op->rail = way->rail;
 	op->threshold = way->threshold;
 	op->rndv_state = 0;
+	op->told = 0;
+	op->slicing = (uint8_t)slicing;
 	op->rndv_flags = way->completion == RAIL_BY_CONTROL ? RNDV_CONTROL : 0;
 	/* Only the sender knows when memory that is gathered in parts has the next part. */
 	if (parts && !op->buf.in_slices)
@@ -57,9 +61,8 @@ static void op_take_way(struct op *op, const struct rail_way *way)
 	if (op->rndv_flags & (RNDV_READ | RNDV_BOTH) && !rail_policies[op->policy].spreads)
 		op->rndv_flags |= RNDV_KEYED;
 	if (both & RNDV_CHOICE && rndv_leads(op->peer))
-		op->rndv_state = (uint8_t)(rail_crossing_offer(&op->peer->ctx->schemes, &op->peer->crossing,
-							       op->buf.bytes, op->peer->offers)
-					   << RNDV_TOLD_SHIFT);
+		op->told = (uint8_t)rail_crossing_offer(&op->peer->ctx->schemes, &op->peer->crossing, op->buf.bytes,
+							op->peer->offers);
 }
 
 static int memory_take(struct op *op)
@@ -160,7 +163,7 @@ static struct op *answered(struct rail_peer *peer, const struct rail_record *rec
 	}
 	if (!(op->rndv_state & RNDV_AWAITS_FIN) && !op_has_more(op)) {
 		peer->offers--;
-		rail_crossing_answered(&peer->crossing, op->buf.bytes, rndv_told(op));
+		rail_crossing_answered(&peer->crossing, op->buf.bytes, (enum rail_scheme)op->told);
 	}
 	if (op->parts && !(op->rndv_state & RNDV_AWAITS_FIN))
 		rail_parts_asked(op, bytes, more);
@@ -233,13 +236,16 @@ void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 void rail_ask_arrived(struct rail_peer *peer, const struct rail_record *record)
 {
 	const uint64_t bytes = record->word & RECORD_BYTES;
-	const bool fits = bytes && !(record->word & (CTS_ALONE | CTS_EDGES | RECORD_MORE));
+	const uint64_t slicing = record->header.word[1];
+	const bool fits = bytes && !(record->word & (CTS_ALONE | CTS_EDGES | RECORD_MORE)) && slicing < SLICINGS;
 	struct op *op = answered(peer, record, fits, 0, true, "request for slices");
 
 	if (!op || !move_alone(op, RNDV_BOTH | RNDV_RING))
 		return;
 	op->slot = (uint8_t)(record->word >> 48);
 	op->generation = (uint8_t)(record->word >> 56);
+	if (op->rndv_flags & RNDV_CHOICE)
+		op->slicing = (uint8_t)slicing;
 	if (unlikely(op->parts && !op->buf.in_slices) && !rail_parts_cleared(op, bytes))
 		return;
 	op->bytes = bytes;

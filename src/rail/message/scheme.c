@@ -81,19 +81,21 @@ void rail_scheme_init(struct rail_schemes *schemes)
 			if (load != LOAD_ALONE && c < TURNS_CLASSES)
 				cell->possible |= 1u << SCHEME_TURNS;
 			if (c >= RING_FROM)
-				cell->possible |= 1u << SCHEME_RING;
-			cell->racing = cell->possible;
+				cell->possible |= SCHEMES_RING;
+			cell->later = cell->possible & SCHEMES_LATER;
+			cell->racing = cell->possible & (uint8_t)~cell->later;
 			cell->fresh = true;
 		}
 }
 
-void rail_scheme_exclude(struct rail_scheme_cell *cell, enum rail_scheme scheme)
+void rail_scheme_exclude(struct rail_scheme_cell *cell, unsigned schemes)
 {
 	if (cell->settled)
 		return;
-	cell->possible &= (uint8_t)~(1u << scheme);
-	cell->racing &= (uint8_t)~(1u << scheme);
-	if (cell->scheme != scheme)
+	cell->possible &= (uint8_t)~schemes;
+	cell->racing &= (uint8_t)~schemes;
+	cell->later &= (uint8_t)~schemes;
+	if (!(schemes >> cell->scheme & 1))
 		return;
 	cell->scheme = cell->assumed;
 	cell->begun_ns = 0;

@@ -23,6 +23,9 @@
  * Windows of unlike sizes, such as those of an exchange of faces, have no batch of one class.  All their
  * messages that cross have one scheme, raced as a cell of its own: its costs are those of a piece of 64 KiB.
  *
+ * Slices.  The length of those through the ring is a choice as well, of three: ring, ring-short, ring-long.  The
+ * other two lengths join the race once the ring leads it, so they cost nothing where the kernel's copies are faster.
+ *
  * Steady.  The best so far is that with the least mean of the samples around and below the median, since disturbances
  * only add time.  A decision compares ratios of samples that are neighbours in time, since other processes disturb
  * for longer than a sample.  The race goes on until the best differs from the others beyond the spread of their
@@ -49,7 +52,14 @@ enum rail_scheme {
 	SCHEME_HALVES,			/* each end copies half */
 	SCHEME_TURNS,			/* of queued messages each end copies every second */
 	SCHEME_RING,			/* both copy all, through the eager ring */
+	SCHEME_RING_SHORT,		/* in shorter slices (slices.h) */
+	SCHEME_RING_LONG,		/* in longer ones */
 	RAIL_SCHEMES,
+};
+
+enum {
+	SCHEMES_LATER = 1 << SCHEME_RING_SHORT | 1 << SCHEME_RING_LONG,	/* raced once the ring is ahead */
+	SCHEMES_RING = 1 << SCHEME_RING | SCHEMES_LATER,
 };
 
 enum rail_load {
@@ -62,7 +72,7 @@ enum rail_load {
 
 enum {
 	SCHEME_CLASSES = 9,		/* to 16 KiB, to 32 KiB, ... to 2 MiB, above */
-	SCHEME_SAMPLES = 64,		/* per scheme, at most */
+	SCHEME_SAMPLES = 42,		/* per scheme, at most; a byte numbers those of all */
 	SCHEME_MARGIN = 200,		/* of costs, a two-hundredth */
 };
 
@@ -77,6 +87,7 @@ struct rail_scheme_cell {
 	uint8_t glances[RAIL_SCHEMES];
 	uint32_t given_ns[RAIL_SCHEMES];	/* by rail_scheme_give; 0: none */
 	uint8_t possible, racing;	/* schemes: all; those that are still compared: bits */
+	uint8_t later;			/* those that wait for the ring to be ahead: bits */
 	uint8_t assumed, scheme;	/* at first; now */
 	uint8_t judged;			/* samples of each at the last judgement */
 	bool settled, given, resting;	/* resting: messages go by the best until the debt is small */
@@ -119,8 +130,8 @@ struct rail_crossing {
 };
 
 void rail_scheme_init(struct rail_schemes *schemes);
-/* Some messages of a cell cannot have a scheme, so it is not raced; none that is assumed. */
-void rail_scheme_exclude(struct rail_scheme_cell *cell, enum rail_scheme scheme);
+/* Some messages of a cell cannot have these schemes, bits, so they are not raced; none that is assumed. */
+void rail_scheme_exclude(struct rail_scheme_cell *cell, unsigned schemes);
 
 /* The class of a size. */
 unsigned rail_scheme_class(uint64_t bytes);

@@ -7,7 +7,7 @@
 
 static const char *const names[RAIL_SCHEMES] = {
 	[SCHEME_READ] = "read", [SCHEME_HALVES] = "halves", [SCHEME_TURNS] = "turns",
-	[SCHEME_RING] = "ring",
+	[SCHEME_RING] = "ring", [SCHEME_RING_SHORT] = "ring-short", [SCHEME_RING_LONG] = "ring-long",
 };
 
 static const char *const loads[RAIL_LOADS] = {

@@ -7,6 +7,7 @@
 enum {
 	DROP_FEW = 3, DROP_FEW_PERCENT = 200,
 	DROP_SOME = 6, DROP_SOME_PERCENT = 120,
+	DROP_SLICES = 10, DROP_SLICES_PERCENT = 100,
 };
 
 /* Debt: messages as many as are taken for granted at first, and part of all messages' time. */
@@ -18,6 +19,9 @@ enum {
 };
 #define DEBT_MOST_NS ((uint64_t)2000000)
 
+/* Other lengths of slices join the race when the ring costs at most so much of the best, percent. */
+enum { JOIN_PERCENT = 105 };
+
 /* A cost by fewer samples is little known; a mean takes more. */
 enum { FEW_SAMPLES = 4, MANY_SAMPLES = 8 };
 
@@ -27,6 +31,11 @@ enum { FEW_SAMPLES = 4, MANY_SAMPLES = 8 };
 static bool is_racing(const struct rail_scheme_cell *cell, int scheme)
 {
 	return cell->racing >> scheme & 1;
+}
+
+static bool is_slices(int scheme)
+{
+	return SCHEMES_RING >> scheme & 1;
 }
 
 /* ---- Costs --------------------------------------------------------------- */
@@ -287,9 +296,18 @@ static bool is_beyond_noise(const struct rail_scheme_cell *cell, int fast, int s
 	return gap * gap * r.count >= 16 * spread * spread;
 }
 
+/* Where slices of another length are clearly better, these end their part soon, so that they cost little. */
+static bool is_far(const struct rail_scheme_cell *cell, int scheme, int best, unsigned samples)
+{
+	const uint64_t percent = samples < DROP_SOME ? DROP_FEW_PERCENT :
+				 samples >= DROP_SLICES && is_slices(scheme) && is_slices(best) ?
+				 DROP_SLICES_PERCENT : DROP_SOME_PERCENT;
+
+	return (uint64_t)best_sample(cell, scheme) * 100 > typical(cell, best) * percent;
+}
+
 static void drop_slow(struct rail_scheme_cell *cell, unsigned samples)
 {
-	const uint64_t percent = samples >= DROP_SOME ? DROP_SOME_PERCENT : DROP_FEW_PERCENT;
 	int best = -1;
 
 	if (samples < DROP_FEW)
@@ -298,7 +316,7 @@ static void drop_slow(struct rail_scheme_cell *cell, unsigned samples)
 		if (best < 0 || typical(cell, s) < typical(cell, best))
 			best = s;
 	for_each_racing(s, cell)
-		if ((uint64_t)best_sample(cell, s) * 100 > typical(cell, best) * percent && is_beyond_noise(cell, best, s))
+		if (is_far(cell, s, best, samples) && is_beyond_noise(cell, best, s))
 			cell->racing &= (uint8_t)~(1u << s);
 }
 
@@ -317,12 +335,20 @@ static bool is_clear(const struct rail_scheme_cell *cell)
 	return true;
 }
 
+/* Slices of several lengths differ by less than other schemes do, so more samples tell them apart. */
+static bool races_slices(const struct rail_scheme_cell *cell)
+{
+	const unsigned slices = cell->racing & SCHEMES_RING;
+
+	return slices & (slices - 1);
+}
+
 /* The debt of a scheme that has dropped out says nothing of the others. */
 static bool is_decided(const struct rail_scheme_cell *cell, const struct rail_race_plan *p, unsigned samples)
 {
 	if (is_alone(cell))
 		return true;
-	return samples >= p->samples &&
+	return samples >= (unsigned)p->samples << races_slices(cell) &&
 	       (samples >= p->most || debt(cell, cell->racing) > DEBT_MOST_NS || is_clear(cell));
 }
 
@@ -333,12 +359,30 @@ static unsigned seen(const struct rail_scheme_cell *cell, int scheme)
 	return cell->samples[scheme] + cell->glances[scheme];
 }
 
+/* Joins the race when the ring has been tried. */
+static bool is_late(int scheme)
+{
+	return SCHEMES_LATER >> scheme & 1;
+}
+
 bool rail_race_has_all(const struct rail_scheme_cell *cell)
 {
 	for_each_racing(s, cell)
-		if (!seen(cell, s))
+		if (!seen(cell, s) && !is_late(s))
 			return false;
 	return true;
+}
+
+/* Slices of another length may be the best where the usual ones cost a little more than another scheme. */
+static void join(struct rail_scheme_cell *cell)
+{
+	const uint64_t least = rail_race_cost(cell, rail_race_best(cell));
+
+	if (!cell->later || !is_racing(cell, SCHEME_RING) || !cell->samples[SCHEME_RING] || !rail_race_has_all(cell) ||
+	    rail_race_cost(cell, SCHEME_RING) * UINT64_C(100) > JOIN_PERCENT * least)
+		return;
+	cell->racing |= cell->later;
+	cell->later = 0;
 }
 
 /* The racing scheme with the fewest samples, the quickest first. */
@@ -384,6 +428,7 @@ void rail_race_visit_end(struct rail_scheme_cell *cell, const struct rail_race_p
 {
 	unsigned least = UINT8_MAX;
 
+	join(cell);
 	for_each_racing(s, cell)
 		if (cell->samples[s] < least)
 			least = cell->samples[s];

@@ -12,6 +12,11 @@
  *
  * Memory in several pieces is gathered slice by slice, and scattered out of the ring: while one end gathers
  * a slice, the other one scatters the slice before it.
+ *
+ * Longer slices cost fewer records; shorter ones let the receiver begin sooner, and stay in smaller caches.
+ * Which is best differs between processors, sizes and loads, so the length is a part of the scheme (scheme.h):
+ * ASK tells the length of an offer that leaves the choice, of others the sender's way.  The sender alone cuts,
+ * and the receiver takes slices of any length.
  */
 #ifndef RAIL_SLICES_H
 #define RAIL_SLICES_H
@@ -21,9 +26,20 @@
 
 struct op;
 struct rail_peer;
+struct rail_way;
 
-/* The length of slices to a connected peer; 0: none can go. */
-uint32_t rail_slice_bytes(const struct rail_peer *peer);
+enum rail_slicing {
+	SLICES_USUAL,			/* 8 fill a ring: 32 KiB in one of 256 KiB */
+	SLICES_SHORT,			/* 16 */
+	SLICES_LONG,			/* 4, the longest that a ring takes */
+	SLICINGS,
+};
+
+/* The lengths of slices to a connected peer; 0: none can go. */
+void rail_slice_lengths(const struct rail_peer *peer, uint32_t bytes[SLICINGS]);
+
+/* Does a way want slices?  *slicing: which, unchanged if it does not. */
+bool rail_way_slices(const struct rail_way *way, enum rail_slicing *slicing);
 
 /* The receiver has asked for slices: post what there is room for, the rest in rndv_slices_advance. */
 void rndv_slices_start(struct op *op);

@@ -115,6 +115,8 @@ static const struct opt_choice rendezvous[] = {
 	  "hosts, and by timed software HCAs, as both" },
 	{ "ring", RAIL_BY_RING, "the sender copies slices into a ring in shared memory, the receiver out of it; "
 	  "between hosts, and by timed software HCAs, as both" },
+	{ "ring-short", RAIL_BY_RING_SHORT, "the same in slices of half the length" },
+	{ "ring-long", RAIL_BY_RING_LONG, "the same in slices of twice the length" },
 	{ NULL },
 };
 

@@ -5,6 +5,7 @@
 #include "rail/policy.h"
 #include "rail/rail.h"
 #include "rail/message/eager_choice.h"
+#include "rail/message/slices.h"
 #include "rail/open/rail_ctx.h"
 #include "util/text.h"
 #include "verbs/vrb.h"
@@ -21,15 +22,18 @@ static const char *policies_list(char *list, size_t size, bool both)
 
 static bool by_both_ends(const struct rail_way *way)
 {
-	return way->rendezvous == RAIL_BY_BOTH || way->rendezvous == RAIL_BY_TURNS ||
-	       way->rendezvous == RAIL_BY_RING;
+	enum rail_slicing slicing;
+
+	return way->rendezvous == RAIL_BY_BOTH || way->rendezvous == RAIL_BY_TURNS || rail_way_slices(way, &slicing);
 }
 
 static const char *rendezvous_name(const struct rail_way *way)
 {
 	return way->rendezvous == RAIL_BY_READ ? "read" :
 	       way->rendezvous == RAIL_BY_BOTH ? "both" :
-	       way->rendezvous == RAIL_BY_RING ? "ring" : "turns";
+	       way->rendezvous == RAIL_BY_RING ? "ring" :
+	       way->rendezvous == RAIL_BY_RING_SHORT ? "ring-short" :
+	       way->rendezvous == RAIL_BY_RING_LONG ? "ring-long" : "turns";
 }
 
 /*

@@ -337,7 +337,7 @@ void rail_peer_start(struct rail_peer *peer)
 		if (!rail_policies[p].names_rail)
 			peer->route[p] = peer_bound_tx(peer);
 	peer->eager_most = eager_most(peer);
-	peer->slice_bytes = rail_slice_bytes(peer);
+	rail_slice_lengths(peer, peer->slice_bytes);
 	peer->connected = true;
 	/* Waiting operations go on, those of each way in their order. */
 	for (op = held.head; op; op = next) {

@@ -15,6 +15,7 @@
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/message/rate_estimate.h"
+#include "rail/message/slices.h"
 
 struct ibv_mr;
 struct rail_demand;
@@ -76,7 +77,7 @@ struct rail_peer {
 	struct rail_op_queue pulling;	/* the same, chunks for any rail that is free ... */
 	uint32_t unpulled;		/* ... so many */
 	struct rail_op_queue slicing;	/* ASK here, slices not all posted */
-	uint32_t slice_bytes;		/* rail_slice_bytes */
+	uint32_t slice_bytes[SLICINGS];	/* rail_slice_lengths */
 	struct rail_estimate writing, reading;	/* rates of its rails */
 	struct rail_landing landing[LANDINGS];
 	int landings_used;
