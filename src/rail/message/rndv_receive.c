@@ -30,6 +30,11 @@
 #include "rail/message/stripe.h"
 #include "rail/message/table.h"
 
+enum {
+	MOVES_TOGETHER = 4,		/* moves of a peer between two answers */
+	MOVE_NS_PER_BYTE = 4,		/* of a move that has not been measured */
+};
+
 void rail_keys_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload)
 {
 	rx->keys.handle = record->header.word[0];
@@ -138,6 +143,18 @@ static uint64_t read_ns(const struct op *op)
 	return ns;
 }
 
+/* A peer that maps buffers moves the pages of some before it acts: a move costs it what one costs here. */
+static uint64_t moves_ns(const struct op *op)
+{
+	const struct rail_ctx *ctx = op->peer->ctx;
+	uint64_t ns;
+
+	if (!ctx->mapped)
+		return 0;
+	ns = rail_map_move_cost(rail_map_cell(rail_mapped_choice(ctx), op->peer->crossing.place, op->bytes));
+	return MOVES_TOGETHER * (ns ? ns : op->bytes * MOVE_NS_PER_BYTE);
+}
+
 /* The sender has to act now. */
 static void answer_watch(const struct op *op)
 {
@@ -146,7 +163,7 @@ static void answer_watch(const struct op *op)
 
 	if (!peer->copies || peer->late.watched)
 		return;
-	rail_late_ask(&peer->late, read_ns(op));
+	rail_late_ask(&peer->late, read_ns(op) + moves_ns(op));
 	peer->next_watched = ctx->watched;
 	ctx->watched = peer;
 }
