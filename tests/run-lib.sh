@@ -23,6 +23,7 @@
 #					RG_LONG=1 always
 #	finish				ends the test; skipped, where RG_SEED draws none of its cases
 #
+# RG_REFUSAL_LIMIT=SECONDS: of what is refused (60); an emulated machine needs more.
 # RG_ON_HOSTS="2 2": programs run on 2 hosts with 2 rails (tests/net/hosts.sh).
 limit=${limit:-600}
 work=$(mktemp -d "${TMPDIR:-/tmp}/rg-test-XXXXXX") || exit 99
@@ -184,7 +185,7 @@ ours() {
 refused() {
 	program=$1 np=$2 words=$3
 	shift 3
-	limit=60 launch_beside "$np" "$program" "$@"
+	limit=${RG_REFUSAL_LIMIT:-60} launch_beside "$np" "$program" "$@"
 	judge_refusal "${program##*/}" 3 3 "$words" "$*"
 }
 

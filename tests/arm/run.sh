@@ -14,7 +14,7 @@ top=$(cd "$srcdir" && pwd) || exit 99
 cache=${VCLUSTER_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/railgauge}
 packages="bash busybox-static procps iproute2 kmod make gcc g++ gfortran libc6-dev pkg-config mawk file
 	libibverbs-dev ibverbs-providers libhwloc-dev libjansson-dev libpopt-dev libsodium-dev
-	libcmocka-dev openmpi-bin libopenmpi-dev mpich libmpich-dev"
+	libcmocka-dev openmpi-bin libopenmpi-dev mpich libmpich-dev gnuplot-nox mount"
 # Of the list, which takes a quarter of an hour on a busy machine, one case of four.
 share="conformance each:*/rg_[bi][ws] tests/rail/test_ring tests/softhca/test_mailbox
 	tests/softhca/test_mr_table tests/softhca/bounce"
