@@ -11,6 +11,8 @@
 
 /* Payload from here on is read into its place by the kernel. */
 enum { IN_PLACE = 4096 };
+/* Longer payloads come in several packets. */
+enum { PACKET = 1448 - HCA_FRAME_BYTES };
 /* To copy so much costs more than a system call: a message of 16 KiB, whose end has a frame of its own. */
 enum { LONG = 16384 - HCA_STREAM_TAIL };
 /* The most that segmentation hands over at once; a read that found as much was not too early. */
@@ -280,8 +282,7 @@ int hca_stream_flush(struct hca_stream *s)
 /*
  * A short read has emptied the socket: the next one would only find so.  A read that finds nothing holds
  * the socket meanwhile, and packets that arrive then are this end's work, with the acknowledgement that
- * several of them cause.  That takes work off a sender of long payloads; short ones come sooner where
- * poll() finds them.
+ * several of them cause; with long payloads that takes work off the sender.
  */
 static bool finds_nothing(struct hca_stream *s)
 {
@@ -318,7 +319,7 @@ void hca_stream_expect(struct hca_stream *s, const struct hca_frame *f)
 	if (!f->bytes || (f->bytes <= HCA_STREAM_TAIL && f->bytes < f->total))
 		return;
 	s->headers_alone = f->bytes >= LONG;
-	s->asks_first = f->bytes < LONG;
+	s->asks_first = f->bytes > PACKET && f->bytes < LONG;
 }
 
 int hca_stream_fill(struct hca_stream *s, size_t need)

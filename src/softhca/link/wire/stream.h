@@ -62,7 +62,7 @@ struct hca_stream {
 	 * need not be copied out of the buffer.
 	 */
 	bool headers_alone;
-	bool asks_first;		/* short payloads: a read that finds nothing is dear */
+	bool asks_first;		/* payloads of several packets: a read that finds nothing is dear */
 	unsigned char *in;		/* bytes [in_at, in_end) have arrived */
 	uint32_t in_at, in_end;
 };
