@@ -70,6 +70,7 @@ make_root() {
 	printf 'root:*:19000:0:99999:7:::\n' >"$root/etc/shadow"
 	[ -e "$root/bin/sh" ] || ln -s dash "$root/bin/sh"
 	[ -e "$root/usr/bin/awk" ] || ln -s mawk "$root/usr/bin/awk"
+	[ ! -e "$root/usr/bin/gnuplot-nox" ] || ln -sfn gnuplot-nox "$root/usr/bin/gnuplot"
 	ln -sfn libmpi.so.40 "$root/usr/lib/aarch64-linux-gnu/libmpi.so"
 	mkdir -p "$root/root" "$root/proc" "$root/sys" "$root/dev" "$root/tmp" "$root/run"
 }
