@@ -396,6 +396,19 @@ int hca_call_start(struct hca_meet *m, const struct sockaddr_storage *to,
 	return 0;
 }
 
+bool hca_calls_address(const struct hca_meet *m, const struct sockaddr_storage *peer)
+{
+	struct hca_endpoint e, to;
+
+	hca_address_endpoint(peer, &e);
+	for (const struct hca_call *call = call_at(m->calls); call; call = call_at(call->on_meet.next)) {
+		hca_address_endpoint(&call->to, &to);
+		if (call->h.kind != HCA_MEET_QUESTION && memcmp(to.address, e.address, sizeof(e.address)) == 0)
+			return true;
+	}
+	return false;
+}
+
 void hca_calls_cancel(struct hca_meet *m, const void *token, bool any)
 {
 	struct hca_call *call = call_at(m->calls);

@@ -132,8 +132,11 @@ const char *hca_meet_turned_away(const struct hca_meet *m, unsigned rail, const 
 	return r->why && memcmp(r->turned_away.address, address, 16) == 0 ? r->why : NULL;
 }
 
-/* Answers over the rail's interface did not get there.  The first one of a rail has a line. */
-static void crossed_tell(const struct hca_incoming *in)
+/*
+ * Answers over the rail's interface did not get there.  The first one of a rail has a line, but where this end
+ * calls the same address: the end of that call has it.
+ */
+static void crossed_tell(const struct hca_meet *m, const struct hca_incoming *in)
 {
 	char name[IFNAMSIZ] = "another one", address[INET6_ADDRSTRLEN];
 	const bool told = in->rail->crossed.port;
@@ -144,7 +147,7 @@ static void crossed_tell(const struct hca_incoming *in)
 		return;
 	hca_address_endpoint(&peer, &in->rail->crossed);
 	if_indextoname(in->through, name);
-	if (!told)
+	if (!told && !hca_calls_address(m, &peer))
 		hca_say("%s: calls of host %s arrive on %s, and answers of %s do not reach it " HCA_CROSSED,
 			in->rail->interface, hca_address_text(&peer, address), name, in->rail->interface);
 }
@@ -513,7 +516,7 @@ static void crossed_look(struct hca_meet *m, uint64_t now_ns)
 		if (!in->through || in->crossed)
 			continue;
 		if (rg_reached(at_ns, now_ns))
-			crossed_tell(in);
+			crossed_tell(m, in);
 		else if (!m->crossed_ns || at_ns < m->crossed_ns)
 			m->crossed_ns = at_ns;
 	}

@@ -98,6 +98,8 @@ int hca_call_start(struct hca_meet *m, const struct sockaddr_storage *to,
 void hca_call_serve(struct hca_meet *m, struct hca_watch *w);
 void hca_calls_progress(struct hca_meet *m, uint64_t now_ns);
 uint64_t hca_calls_next_ns(const struct hca_meet *m);
+/* Does this end call a process at that address, by no question? */
+bool hca_calls_address(const struct hca_meet *m, const struct sockaddr_storage *peer);
 /* All calls with this token; any: all of them. */
 void hca_calls_cancel(struct hca_meet *m, const void *token, bool any);
 
