@@ -73,7 +73,7 @@ static const struct opt options[] = {
 	{ .name = "collectives", .type = OPT_CHOICES, .arg = "LIST", .choices = collectives,
 	  .help = "those to measure; default: all that have several algorithms" },
 	{ .name = "out", .type = OPT_TEXT, .arg = "FILE", .offset = offsetof(__typeof__(values), out),
-	  .check = bench_check_path,
+	  .check = opt_check_path,
 	  .help = "write the table for --coll @FILE and RAILGAUGE_COSTS=FILE; its last rules hold for all larger "
 		  "sizes; with --collectives it has no costs" },
 	{ .name = NULL },

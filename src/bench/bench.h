@@ -279,9 +279,6 @@ struct bench_tune {
 	const char *const *out;				/* an option's value: the table's file */
 };
 
-/* The check of an option that names a file: refuses an empty name. */
-int bench_check_path(const char *text, char *why, size_t why_size);
-
 /* ---- The program ------------------------------------------------------------ */
 
 struct bench_def {

@@ -17,14 +17,6 @@ static const char *const sizes_pairs = "1:4M", *const sizes_all = "1:1M";
 
 static int check_percentiles(const char *text, char *why, size_t why_size);
 
-int bench_check_path(const char *text, char *why, size_t why_size)
-{
-	if (*text)
-		return 0;
-	snprintf(why, why_size, "is empty (accepted: name of a file)");
-	return -EINVAL;
-}
-
 #define AT(member) .offset = offsetof(struct bench_options, member)
 
 static const struct opt_choice buffers[] = {
@@ -84,9 +76,9 @@ static struct opt rows[] = {
 	{ .name = "percentiles", .letter = 'z', .type = OPT_TEXT, AT(percentiles), .arg = "LIST",
 	  .check = check_percentiles,
 	  .help = "also print these percentiles, such as 50,90,99.9" },
-	{ .name = "json", .type = OPT_TEXT, AT(json), .arg = "FILE", .check = bench_check_path,
+	{ .name = "json", .type = OPT_TEXT, AT(json), .arg = "FILE", .check = opt_check_path,
 	  .help = "write the result as JSON Lines, one record per size and way" },
-	{ .name = "samples", .type = OPT_TEXT, AT(samples), .arg = "FILE", .check = bench_check_path,
+	{ .name = "samples", .type = OPT_TEXT, AT(samples), .arg = "FILE", .check = opt_check_path,
 	  .help = "write each sample as CSV" },
 	{ .name = "launch", .type = OPT_COUNT, AT(launch), .arg = "N", .standard = "0",
 	  .max = 1000000, .help = "number of this launch of several, for records and samples" },

@@ -487,6 +487,14 @@ static void accepted_choices(const struct opt *row, const char *last, char *buf,
 		}
 }
 
+int opt_check_path(const char *text, char *why, size_t why_size)
+{
+	if (*text)
+		return 0;
+	snprintf(why, why_size, "is empty (accepted: name of a file)");
+	return -EINVAL;
+}
+
 char *opt_accepted(const struct opt *row, char *buf, size_t size)
 {
 	*buf = '\0';

@@ -98,6 +98,9 @@ struct opt {
 	const char *help;		/* a sentence without full stop */
 };
 
+/* The check of a row that names a file: refuses an empty name. */
+int opt_check_path(const char *text, char *why, size_t why_size);
+
 /* Rows, the struct that their offsets refer to, and the origin of each value. */
 struct opt_table {
 	const char *title;		/* heading in --help: "Transport" */

@@ -67,15 +67,6 @@ int rail_pkey_parse(const char *text, uint16_t *key)
 	return 0;
 }
 
-/* Ranks read the file when they are joined, so that one of them tells of a host without it. */
-static int check_costs(const char *path, char *why, size_t why_size)
-{
-	if (*path)
-		return 0;
-	snprintf(why, why_size, "no name (accepted: a file of railgauge tune)");
-	return -EINVAL;
-}
-
 static int check_pkey(const char *text, char *why, size_t why_size)
 {
 	uint16_t key;
@@ -155,7 +146,7 @@ static const struct opt options[] = {
 	  .arg = "HOW", .standard = "auto", .choices = rendezvous,
 	  .help = "who moves the data of messages above the eager limit" },
 	{ .name = "costs", .type = OPT_TEXT, .carry = OPT_JOB, AT(costs), .arg = "FILE",
-	  .check = check_costs,
+	  .check = opt_check_path,	/* ranks read the file once they are joined */
 	  .help = "take the costs of who moves an offered message, and the choices by them, from a file "
 		  "of railgauge tune instead of learning, and its rules for collectives unless "
 		  "--coll is given" },
