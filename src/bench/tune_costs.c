@@ -154,7 +154,7 @@ static void cells_learn(const struct bench_job *job, struct partner *p)
 			order_give(p, &(struct order){ .count = 0 });
 }
 
-/* What ranks measure that share cores is their turns. */
+/* Ranks that share cores measure their turns, which no table is to have. */
 static void cells_write(FILE *file, bool crowded)
 {
 	const unsigned least = crowded ? RAIL_LEARNED_GIVEN : RAIL_LEARNED_MEASURED;

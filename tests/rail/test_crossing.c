@@ -448,12 +448,13 @@ static void streams(void **state)
 		}
 }
 
-/* Windows until each scheme has had one; until slices of other lengths have, where the ring is near the best. */
+/* Windows until each scheme has had one, and until slices of the two other lengths have. */
 enum { FEW = 3, FEW_OF_SLICES = 5 };
 
 /*
  * A row of a benchmark that ends after 60 ms has a few windows of large messages: each scheme has one, and
- * the next ones go by the best.  Those of other slices are slower by little.
+ * the next ones go by the best.  Where the ring is near it, two windows try slices of other lengths, which are
+ * slower by little.
  */
 static void few_windows(void **state)
 {

@@ -325,7 +325,7 @@ static void expect_patience(struct wire_qp *q)
 	assert_ptr_equal(strchr(lines, '\n'), lines + strlen(lines) - 1);
 }
 
-/* Its kernel takes calls. */
+/* A stopped peer's kernel takes calls. */
 static void test_stopped(void **state)
 {
 	const unsigned host = wire.peer_host;
@@ -340,7 +340,7 @@ static void test_stopped(void **state)
 	wire_qp_close(&q);
 }
 
-/* It has not called, and its kernel takes the questions of this end. */
+/* The peer is stopped before it calls, and its kernel takes the questions of this end. */
 static void test_stopped_before_it_calls(void **state)
 {
 	struct wire_qp q = wire_qp_open((struct wire_config){ .expects = true });
@@ -353,7 +353,7 @@ static void test_stopped_before_it_calls(void **state)
 	wire_qp_close(&q);
 }
 
-/* It goes on after 20 s. */
+/* The peer goes on after 20 s. */
 static void test_goes_on_and_calls(void **state)
 {
 	const struct wire_config c = { .expects = true, .psn = PSN };
@@ -379,7 +379,7 @@ static void test_goes_on_and_calls(void **state)
 	wire_qp_close(&q);
 }
 
-/* It has proven itself, and has not sent its first frame. */
+/* The peer has proven itself, and is stopped before its first frame. */
 static void test_stopped_before_its_first_frame(void **state)
 {
 	struct wire_qp q = call((struct wire_config){ .alone = true });

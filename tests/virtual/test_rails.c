@@ -542,7 +542,7 @@ static void test_sample_of_slices(void **state)
 
 /* ---- Lengths of slices ------------------------------------------------------- */
 
-/* By given costs the receiver asks for slices of a length, and a sender whose way has one takes its own. */
+/* The receiver asks for slices of the length that given costs choose; a sender whose way has one takes its own. */
 static const struct slices {
 	enum rail_scheme scheme;
 	enum rail_rendezvous way;

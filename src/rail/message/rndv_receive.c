@@ -32,7 +32,7 @@
 
 enum {
 	MOVES_TOGETHER = 4,		/* moves of a peer between two answers */
-	MOVE_NS_PER_BYTE = 4,		/* of a move that has not been measured */
+	MOVE_NS_PER_BYTE = 4,		/* of a move that has not been measured; others: --ledger, map */
 };
 
 void rail_keys_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload)

@@ -24,7 +24,8 @@
  * messages that cross have one scheme, raced as a cell of its own: its costs are those of a piece of 64 KiB.
  *
  * Slices.  The length of those through the ring is a choice as well, of three: ring, ring-short, ring-long.  The
- * other two lengths join the race once the ring leads it, so they cost nothing where the kernel's copies are faster.
+ * other two lengths join the race once the ring is known to cost at most a twentieth more than the best, so they
+ * cost nothing where the kernel's copies are faster.
  *
  * Steady.  The best so far is that with the least mean of the samples around and below the median, since disturbances
  * only add time.  A decision compares ratios of samples that are neighbours in time, since other processes disturb
@@ -58,7 +59,7 @@ enum rail_scheme {
 };
 
 enum {
-	SCHEMES_LATER = 1 << SCHEME_RING_SHORT | 1 << SCHEME_RING_LONG,	/* raced once the ring is ahead */
+	SCHEMES_LATER = 1 << SCHEME_RING_SHORT | 1 << SCHEME_RING_LONG,	/* raced once the ring is near the best */
 	SCHEMES_RING = 1 << SCHEME_RING | SCHEMES_LATER,
 };
 
@@ -87,7 +88,7 @@ struct rail_scheme_cell {
 	uint8_t glances[RAIL_SCHEMES];
 	uint32_t given_ns[RAIL_SCHEMES];	/* by rail_scheme_give; 0: none */
 	uint8_t possible, racing;	/* schemes: all; those that are still compared: bits */
-	uint8_t later;			/* those that wait for the ring to be ahead: bits */
+	uint8_t later;			/* those that wait for the ring to be near the best: bits */
 	uint8_t assumed, scheme;	/* at first; now */
 	uint8_t judged;			/* samples of each at the last judgement */
 	bool settled, given, resting;	/* resting: messages go by the best until the debt is small */

@@ -359,16 +359,11 @@ static unsigned seen(const struct rail_scheme_cell *cell, int scheme)
 	return cell->samples[scheme] + cell->glances[scheme];
 }
 
-/* Joins the race when the ring has been tried. */
-static bool is_late(int scheme)
-{
-	return SCHEMES_LATER >> scheme & 1;
-}
-
+/* Schemes that have joined later need no try. */
 bool rail_race_has_all(const struct rail_scheme_cell *cell)
 {
 	for_each_racing(s, cell)
-		if (!seen(cell, s) && !is_late(s))
+		if (!seen(cell, s) && !(SCHEMES_LATER >> s & 1))
 			return false;
 	return true;
 }

@@ -12,7 +12,7 @@ enum {
 /* The end of an attempt; of those of a call the highest is reported. */
 enum hca_call_outcome {
 	HCA_CALL_NOTHING,
-	HCA_CALL_CLOSED,				/* no listener */
+	HCA_CALL_CLOSED,		/* no listener */
 	HCA_CALL_STRANGERS,			/* another fabric, another protocol */
 	HCA_CALL_ENDED,
 	HCA_CALL_SILENT,

@@ -51,7 +51,7 @@ struct softhca_probe {
 
 /* ---- probe_end.c --------------------------------------------------------- */
 
-/* What rc, -errno of a socket of a call in this stage, tells. */
+/* The code of a call that ends in this stage with rc, -errno of its socket. */
 enum softhca_probe_code hca_probe_code_of(enum hca_probe_stage stage, int rc);
 /* Connect from an interface of the list: 0, -EINPROGRESS or another -errno. */
 int hca_probe_connect(const struct softhca_probe *p, unsigned from, const struct sockaddr_storage *there, int *fd);
