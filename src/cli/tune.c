@@ -85,7 +85,7 @@ int cli_tune(int argc, char **argv)
 			 "unbound: one of them may run at several of these; host: not "
 			 "known.  A cell of host is for each place\n"
 			 "that has none.  LOAD: alone, queued, crossing, "
-			 "crossing-mixed (of unlike sizes); of send: alone, row,\n"
+			 "queued-mixed, crossing-mixed (of unlike sizes); of send: alone, row,\n"
 			 "row-mixed, crossing, crossing-mixed; of copy: far, near, as "
 			 "both ends are in their pages; of map: all.",
 	};

@@ -37,7 +37,7 @@ struct rail_learned {
 	char place[RAIL_LEARNED_NAME];	/* of the peer: "host", "cache", "package", "apart",
 					   "unbound" */
 	/*
-	 * "alone", "queued", "crossing", "crossing-mixed"; of "send": "alone", "row", "crossing", "row-mixed",
+	 * "alone", "queued", "queued-mixed", "crossing", "crossing-mixed"; of "send": "alone", "row", "crossing", "row-mixed",
 	 * "crossing-mixed"; of "copy": the distance of both ends in their pages, "far", "near"; of "map": "all".
 	 */
 	char load[RAIL_LEARNED_NAME];

@@ -105,7 +105,7 @@ mixes() {
 		for load in far near; do
 			printf 'copy:%s:%s:whole\n' $load 2K $load 4K $load 8K $load 16K
 		done
-		echo receive:crossing-mixed:0:read
+		printf 'receive:%s:0:read\n' queued-mixed crossing-mixed
 	)
 	mixed=$1 least=$2
 	shift 2
@@ -120,6 +120,7 @@ mixes() {
 		expect "it sends $size bytes for $mixed" grep -q " sent  .* p2p  .* $size " "$work/tuned.0"
 	done
 }
+mixes receive:queued-mixed:0 131072
 mixes receive:crossing-mixed:0 131072
 mixes send:crossing-mixed:64K 32768
 

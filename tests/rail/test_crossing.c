@@ -103,7 +103,7 @@ static enum rail_scheme choose(struct world *w, int me, const struct record *r, 
 	struct rail_scheme_cell *cell;
 	enum rail_scheme scheme;
 
-	*load = e->offers ? rail_crossing_load(&e->crossing) : r->more ? LOAD_QUEUED : LOAD_ALONE;
+	*load = e->offers ? rail_crossing_load(&e->crossing) : rail_one_way_load(&e->crossing, r->bytes, r->more);
 	cell = cell_of(w, me, *load);
 	if (e->offers) {
 		if (me && e->schemes.last)
@@ -121,7 +121,7 @@ static enum rail_scheme choose(struct world *w, int me, const struct record *r, 
 	*batch = -1;
 	if (!rail_scheme_learns(&e->schemes, cell))
 		return cell->scheme;
-	scheme = rail_scheme_take(&e->schemes, cell, (uint64_t)e->now_ns);
+	scheme = rail_scheme_take(&e->schemes, cell, w->bytes, !r->more, (uint64_t)e->now_ns);
 	*batch = cell->batch;
 	return scheme;
 }
@@ -132,7 +132,7 @@ static void message_done(struct world *w, int me, enum rail_load load, int batch
 
 	e->finished++;
 	if (batch >= 0)
-		rail_scheme_done(&e->schemes, cell_of(w, me, load), (uint8_t)batch, (uint64_t)e->now_ns);
+		rail_scheme_done(&e->schemes, cell_of(w, me, load), w->bytes, (uint8_t)batch, (uint64_t)e->now_ns);
 }
 
 static void accept_offer(struct world *w, int me, const struct record *r)
@@ -515,7 +515,7 @@ static double mixed_ns(const struct machine *m, enum rail_scheme scheme, const u
 
 	w->sizes = sizes;
 	w->size_count = count;
-	assert_true(rail_scheme_give(&w->end[0].schemes.cell[LOAD_MIXED][SCHEME_CLASSES - 1], scheme, given));
+	assert_true(rail_scheme_give(&w->end[0].schemes.cell[LOAD_CROSSING_MIXED][SCHEME_CLASSES - 1], scheme, given));
 	for (int n = 0; n < 100; n++)
 		ns += window(w, 2 * count, true) * (n >= 20) / 80;
 	return ns;
@@ -540,7 +540,7 @@ static void unlike_sizes(void **state)
 				[SCHEME_RING_LONG] = mixed_ns(&machines[m], SCHEME_RING_LONG, sizes[i], 3),
 			};
 			struct world *w = world_make(&machines[m], sizes[i][0], 1, 0.05);
-			struct rail_scheme_cell *cell = &w->end[0].schemes.cell[LOAD_MIXED][SCHEME_CLASSES - 1];
+			struct rail_scheme_cell *cell = &w->end[0].schemes.cell[LOAD_CROSSING_MIXED][SCHEME_CLASSES - 1];
 
 			w->sizes = sizes[i];
 			w->size_count = 3;

@@ -140,7 +140,7 @@ static void batch_end(struct rail_map_cell *cell)
 	if (rail_race_takes_samples(race))
 		rail_race_sample(race, took / race->done);
 	for (uint32_t i = 0; i < race->done; i++)
-		rail_race_message(race, took / race->done);
+		rail_race_message(race, took / race->done, 1);
 	if (race->resting)
 		rail_race_rest(race);
 	if (race->resting && rail_race_may_visit(race))

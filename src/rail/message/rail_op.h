@@ -61,7 +61,7 @@ struct op {
 	bool edges : 1;				/* EDGES are still to come */
 	bool in_parts : 1;			/* the message moves, or moved, in several parts */
 	uint8_t slicing : 2;			/* RNDV_RING: enum rail_slicing */
-	uint8_t told : 3;			/* sender: enum rail_scheme of messages that cross, as the RTS has it */
+	uint8_t choice : 3;			/* sender: enum rail_scheme that the RTS tells; receiver: enum rail_load */
 	uint16_t head, tail;			/* bytes that go as EDGES (edges.h) */
 	int status;
 };

@@ -56,7 +56,7 @@ struct rail_rts_wire {
 	uint8_t parts;			/* the sender's memory is in parts */
 	uint8_t crossing;		/* with RNDV_CHOICE: the scheme of messages that cross (scheme.h) */
 	uint8_t shared;			/* the sender's memory is RAIL_MEM_ARENA */
-	uint8_t pad;
+	uint8_t found;			/* with RNDV_CHOICE: what the sender has found as a receiver (scheme.h) */
 };
 
 _Static_assert(sizeof(struct rail_rts_wire) == RAIL_SLOT_PAYLOAD, "an RTS fits a slot");

@@ -210,8 +210,10 @@ static int rts_post(struct rail_tx *tx, struct op *op)
 		.policy = op->policy,
 		.lane = op->lane,
 		.parts = op->buf.in_slices ? RTS_SLICES : op->parts && op->parts->memory ? RTS_PARTS : RTS_WHOLE,
-		.crossing = op->told,
+		.crossing = op->choice,
 		.shared = op->buf.kind == RAIL_MEM_ARENA,
+		.found = op->rndv_flags & RNDV_CHOICE ?
+			rail_scheme_found(&op->peer->ctx->schemes, op->peer->crossing.place, op->buf.bytes) : 0,
 	};
 	int rc;
 

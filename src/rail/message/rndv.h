@@ -94,9 +94,7 @@ enum {
 	RNDV_MAP_MEASURED = 32,			/* ... to mapped.h */
 };
 
-/* op->rndv_state from this bit on, receiver: the load. */
-enum { RNDV_LOAD_SHIFT = 6 };
-_Static_assert(RAIL_LOADS <= 4 && SLICINGS <= 4, "two bits hold a load, or the length of slices");
+_Static_assert(SLICINGS <= 4, "two bits hold the length of slices");
 _Static_assert(RAIL_SCHEMES <= 8, "three bits hold a scheme");
 
 /* Bits in the word of a CTS: RNDV_ONE_END, RNDV_HAS_EDGES; of a CTS or FIN: more parts, bytes. */

@@ -64,7 +64,8 @@ static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *r
 	       !(rts->rndv_flags & (RNDV_MORE | RNDV_CHOICE | RNDV_TURNS | RNDV_RING) && !both) &&
 	       (rts->rndv_flags & (RNDV_CHOICE | RNDV_TURNS)) != (RNDV_CHOICE | RNDV_TURNS) &&
 	       (rts->rndv_flags & (RNDV_RING | RNDV_TURNS)) != (RNDV_RING | RNDV_TURNS) &&
-	       rts->crossing < RAIL_SCHEMES && (!rts->crossing || rts->rndv_flags & RNDV_CHOICE) &&
+	       rts->crossing < RAIL_SCHEMES && rts->found < SCHEME_TOLD + RAIL_SCHEMES &&
+	       (!(rts->crossing || rts->found) || rts->rndv_flags & RNDV_CHOICE) &&
 	       !(control && (read || policy->not_control)) &&
 	       !(read && rts->parts == RTS_PARTS) && rts->parts <= RTS_SLICES && rts->shared <= 1 &&
 	       !(rts->parts == RTS_SLICES && (!(rts->rndv_flags & RNDV_RING) || rts->rndv_flags & RNDV_CHOICE ||
@@ -107,6 +108,7 @@ void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, cons
 		.parts = rts->parts,
 		.crossing = rts->crossing,
 		.shared = rts->shared,
+		.found = rts->found,
 	};
 	memcpy(kept->weight, rts->weight, sizeof(kept->weight));
 	if (rts->rndv_flags & RNDV_KEYED) {
@@ -126,8 +128,7 @@ void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, cons
 static struct rail_scheme_cell *choice_cell_of(const struct op *op)
 {
 	return rail_scheme_cell(&op->peer->ctx->schemes, op->bytes,
-				rail_load_at(op->peer->crossing.place,
-					     (enum rail_load)(op->rndv_state >> RNDV_LOAD_SHIFT)));
+				rail_load_at(op->peer->crossing.place, (enum rail_load)op->choice));
 }
 
 /* A read of the message takes so long by its class's cost, if that is known.  The last class has no largest size. */
@@ -201,8 +202,7 @@ static void choice_done(struct op *op)
 	if (!(op->rndv_state & RNDV_MEASURED))
 		return;
 	op->rndv_state &= (uint8_t)~RNDV_MEASURED;
-	rail_scheme_done(&op->peer->ctx->schemes, choice_cell_of(op),
-			 op->batch, rg_now_ns());
+	rail_scheme_done(&op->peer->ctx->schemes, choice_cell_of(op), op->bytes, op->batch, rg_now_ns());
 }
 
 void rndv_read_done(struct op *op)
@@ -301,8 +301,7 @@ static struct rail_scheme_cell *offer_cell(struct op *op, const struct rail_rts 
 {
 	struct rail_scheme_cell *cell;
 
-	op->rndv_state = (uint8_t)((op->rndv_state & ((1u << RNDV_LOAD_SHIFT) - 1)) |
-				   (unsigned)load << RNDV_LOAD_SHIFT);
+	op->choice = (uint8_t)load;
 	cell = choice_cell_of(op);
 	if (unlikely(!(rts->rndv_flags & RNDV_RING) && cell->possible & SCHEMES_RING))
 		rail_scheme_exclude(cell, SCHEMES_RING);
@@ -335,12 +334,14 @@ static enum rail_scheme crossing_scheme(struct op *op, const struct rail_rts *rt
 static enum rail_scheme one_way_scheme(struct op *op, const struct rail_rts *rts)
 {
 	struct rail_schemes *schemes = &op->peer->ctx->schemes;
-	struct rail_scheme_cell *cell = offer_cell(op, rts, op->rndv_flags & RNDV_MORE ? LOAD_QUEUED : LOAD_ALONE);
+	const bool queued = op->rndv_flags & RNDV_MORE;
+	struct rail_scheme_cell *cell = offer_cell(op, rts, rail_one_way_load(&op->peer->crossing, op->bytes, queued));
 	enum rail_scheme scheme;
 
 	if (likely(!op->bytes || !rail_scheme_learns(schemes, cell)))
 		return cell->scheme;
-	scheme = rail_scheme_take(schemes, cell, rg_now_ns());
+	rail_scheme_expect(schemes, cell, rts->found);
+	scheme = rail_scheme_take(schemes, cell, op->bytes, !queued, rg_now_ns());
 	measured(op, cell);
 	return scheme;
 }

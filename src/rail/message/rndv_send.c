@@ -48,7 +48,7 @@ static void op_take_way(struct op *op, const struct rail_way *way)
 	op->rail = way->rail;
 	op->threshold = way->threshold;
 	op->rndv_state = 0;
-	op->told = 0;
+	op->choice = 0;
 	op->slicing = (uint8_t)slicing;
 	op->rndv_flags = way->completion == RAIL_BY_CONTROL ? RNDV_CONTROL : 0;
 	/* Only the sender knows when memory that is gathered in parts has the next part. */
@@ -61,7 +61,7 @@ static void op_take_way(struct op *op, const struct rail_way *way)
 	if (op->rndv_flags & (RNDV_READ | RNDV_BOTH) && !rail_policies[op->policy].spreads)
 		op->rndv_flags |= RNDV_KEYED;
 	if (both & RNDV_CHOICE && rndv_leads(op->peer))
-		op->told = (uint8_t)rail_crossing_offer(&op->peer->ctx->schemes, &op->peer->crossing, op->buf.bytes,
+		op->choice = (uint8_t)rail_crossing_offer(&op->peer->ctx->schemes, &op->peer->crossing, op->buf.bytes,
 							op->peer->offers);
 }
 
@@ -163,7 +163,7 @@ static struct op *answered(struct rail_peer *peer, const struct rail_record *rec
 	}
 	if (!(op->rndv_state & RNDV_AWAITS_FIN) && !op_has_more(op)) {
 		peer->offers--;
-		rail_crossing_answered(&peer->crossing, op->buf.bytes, (enum rail_scheme)op->told);
+		rail_crossing_answered(&peer->crossing, op->buf.bytes, (enum rail_scheme)op->choice);
 	}
 	if (op->parts && !(op->rndv_state & RNDV_AWAITS_FIN))
 		rail_parts_asked(op, bytes, more);

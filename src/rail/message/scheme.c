@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "rail/message/scheme.h"
+#include "rail/message/scheme_look.h"
 #include "rail/message/scheme_race.h"
 
 /*
@@ -13,10 +14,13 @@
 static const struct rail_race_plan plan[RAIL_LOADS] = {
 	[LOAD_ALONE] = { .batch = 1, .least = 1, .first_pass = 3, .pass = 1, .visit = 2,
 			 .samples = 12, .most = SCHEME_SAMPLES },
-	[LOAD_QUEUED] = { .glance = 2, .batch = 64, .least = 8, .first_pass = 2, .pass = 2, .visit = 1,
+	[LOAD_QUEUED] = { .batch = 64, .least = 8, .first_pass = 2, .pass = 2, .visit = 1,
 			  .samples = 6, .most = 16 },
-	/* Messages of mixed sizes, LOAD_MIXED, have this plan, too. */
+	/* Crossing messages of mixed sizes have this plan, too. */
 	[LOAD_CROSSING] = { .glance = 2, .batch = 16, .visit = 1, .samples = 6, .most = 16 },
+	/* A burst is a batch, if it is not short. */
+	[LOAD_QUEUED_MIXED] = { .batch = 16, .least = 6, .first_pass = 2, .pass = 2, .visit = 1,
+				.samples = 6, .most = 16 },
 };
 
 /*
@@ -32,6 +36,15 @@ enum { FRESH_MESSAGES = 2, STREAM_FROM = 128, STREAM_BATCH = 64 };
 
 /* Sizes are mixed for so many offers after a change within a window; costs are of pieces of so many bytes then. */
 enum { MIXED_OFFERS = 128, PIECE_BYTES = 64 << 10 };
+
+/* So many bursts in a row: the next message is the first one of another. */
+enum { BURSTS = 2 };
+
+/*
+ * The other end's parts of a scheme before would be counted as those of the next one: a scheme is changed between
+ * bursts, or in a long one.
+ */
+enum { LONG_BURST = 64 };
 
 /* The first batches of a scheme whose messages queue. */
 enum { GLANCES = 2, FIRST_VISITS = 3 };
@@ -57,7 +70,7 @@ unsigned rail_scheme_class(uint64_t bytes)
 static enum rail_scheme assumed(enum rail_load load, unsigned c)
 {
 	static const unsigned from[RAIL_LOADS] = {
-		HALVES_FROM, QUEUED_HALVES_FROM, CROSSING_HALVES_FROM, SCHEME_CLASSES,
+		HALVES_FROM, QUEUED_HALVES_FROM, CROSSING_HALVES_FROM, SCHEME_CLASSES, QUEUED_HALVES_FROM,
 	};
 
 	return c < from[load] ? SCHEME_READ : SCHEME_HALVES;
@@ -108,7 +121,18 @@ static enum rail_load load_of(const struct rail_schemes *schemes, const struct r
 
 static bool crosses(enum rail_load load)
 {
-	return load == LOAD_CROSSING || load == LOAD_MIXED;
+	return load == LOAD_CROSSING || load == LOAD_CROSSING_MIXED;
+}
+
+static bool queues(enum rail_load load)
+{
+	return load == LOAD_QUEUED || load == LOAD_QUEUED_MIXED;
+}
+
+/* What a cost is of: messages of mixed sizes are several pieces. */
+static uint32_t pieces_of(enum rail_load load, uint64_t bytes)
+{
+	return !rail_load_is_mixed(load) || bytes < PIECE_BYTES ? 1 : (uint32_t)(bytes / PIECE_BYTES);
 }
 
 /* ---- Batches ------------------------------------------------------------- */
@@ -131,7 +155,7 @@ static void batch_cost(struct rail_scheme_cell *cell, const struct rail_race_pla
 
 	cell->fresh = false;
 	if (glance)
-		rail_race_glance(cell, ns);
+		rail_race_glance(cell, s, ns);
 	else
 		rail_race_sample(cell, ns);
 	if (cell->resting) {
@@ -146,7 +170,7 @@ static void batch_cost(struct rail_scheme_cell *cell, const struct rail_race_pla
 
 static void batch_end(struct rail_scheme_cell *cell, const struct rail_race_plan *p, uint64_t end_ns)
 {
-	const uint64_t ns = (end_ns - cell->begun_ns) / cell->done;
+	const uint64_t ns = (end_ns - cell->begun_ns) / cell->done_pieces;
 
 	cell->begun_ns = 0;
 	batch_cost(cell, p, is_glance(cell, p), ns);
@@ -201,25 +225,46 @@ static void crossing_break(struct rail_scheme_cell *cell)
 static void batch_break(struct rail_scheme_cell *cell, enum rail_load load)
 {
 	const struct rail_race_plan *p = &plan[load];
-	const unsigned least = is_glance(cell, p) ? p->glance : p->least;
 
-	if (load == LOAD_QUEUED)
+	if (queues(load))
 		cell->passed = 0;
-	if (cell->begun_ns && cell->done >= least)
+	if (cell->begun_ns && cell->done >= p->least)
 		batch_end(cell, p, cell->ended_ns);
 	cell->begun_ns = 0;
 }
 
+/* ---- Looks ----------------------------------------------------------------- */
+
+/* Is the present scheme to be looked at?  A look that is closed may still wait for its last messages. */
+static bool wants_look(const struct rail_scheme_cell *cell, enum rail_load load)
+{
+	return queues(load) && !cell->resting && cell->glances[cell->scheme] < GLANCES &&
+	       (rail_look_is_open(cell) || !(cell->looking >> cell->scheme & 1));
+}
+
+/* The next message (now_ns: it is taken; 0: the burst is over) ends a look, if that has enough. */
+static void look_end(struct rail_scheme_cell *cell, const struct rail_race_plan *p, bool early, uint64_t now_ns)
+{
+	if (now_ns && !early && !rail_look_is_full(cell))
+		return;
+	cell->fresh = false;
+	rail_look_close(cell, now_ns);
+	rail_race_visit_end(cell, p);
+}
+
+/* Messages that queue and go through the ring are taken without any work of this end. */
+static bool shows_cost(const struct rail_scheme_cell *cell, enum rail_load load)
+{
+	return load == LOAD_ALONE || !(SCHEMES_RING >> cell->scheme & 1);
+}
+
 /*
- * A visit ends before its time; its messages are a sample: alone those whose duration is known, queued
- * all that have ended.
+ * A visit ends before its time; its messages are a sample: alone their durations, queued the times that this end has
+ * taken for them, which alone are too long.
  */
 static void visit_cut(struct rail_scheme_cell *cell, enum rail_load load)
 {
-	const uint32_t messages = load == LOAD_ALONE ? cell->visit_messages : cell->visit_done;
-
-	if (messages)
-		rail_race_sample(cell, cell->visit_ns / messages);
+	rail_race_sample(cell, cell->visit_ns / cell->visit_pieces);
 	rail_race_visit_end(cell, &plan[load]);
 }
 
@@ -229,12 +274,13 @@ static void visit_cut(struct rail_scheme_cell *cell, enum rail_load load)
  * The next message (NULL: one of no cell) tells of the one before: a message that others follow at once
  * was not alone: its sender was busy with these.
  */
-static void last_end(struct rail_schemes *schemes, const struct rail_scheme_cell *next,
+static void last_end(struct rail_schemes *schemes, const struct rail_scheme_cell *next, bool first,
 		     uint64_t now_ns)
 {
 	struct rail_scheme_cell *last = schemes->last;
 	uint64_t took_ns, alone_ns;
 	enum rail_load load;
+	bool looks;
 
 	if (!last || last->settled)
 		return;
@@ -248,50 +294,75 @@ static void last_end(struct rail_schemes *schemes, const struct rail_scheme_cell
 	last->took_ns = last->alone_ns = 0;
 	if (load == LOAD_ALONE && (!next || load_of(schemes, next) != LOAD_ALONE)) {
 		last->begun_ns = 0;
+		rail_race_put_off(last);
 		return;
 	}
+	first |= last != next;
+	looks = rail_look_is_open(last);
 	if (alone_ns)
-		rail_race_message(last, alone_ns);
-	else if (load == LOAD_QUEUED && last == next && took_ns)
-		rail_race_message(last, now_ns - took_ns);
-	if (load == LOAD_ALONE || last != next)
+		rail_race_message(last, alone_ns, 1);
+	else if (queues(load) && !first && took_ns)
+		rail_race_message(last, now_ns - took_ns, last->took_pieces);
+	if (looks)
+		look_end(last, &plan[load], shows_cost(last, load) && rail_race_is_dear(last), first ? 0 : now_ns);
+	else if (load == LOAD_ALONE || first)
 		batch_break(last, load);
 	else if (last->begun_ns && last->done >= batch_messages(last, &plan[load]))
 		batch_end(last, &plan[load], now_ns);
-	if (!last->settled && rail_race_is_dear(last))
+	if (!looks && !last->settled && shows_cost(last, load) && rail_race_is_dear(last))
 		visit_cut(last, load);
 }
 
 /* Begin a batch, when enough messages are passed. */
-static void batch_take(struct rail_scheme_cell *cell, const struct rail_race_plan *p, uint64_t now_ns)
+static void batch_take(struct rail_scheme_cell *cell, enum rail_load load, bool first, uint64_t now_ns)
 {
+	const struct rail_race_plan *p = &plan[load];
 	const uint8_t pass = cell->fresh ? p->first_pass : p->pass;
 
-	if (cell->resting && rail_race_may_visit(cell))
+	cell->burst = first ? 0 : (uint8_t)(cell->burst + (cell->burst < LONG_BURST));
+	if (cell->resting && (load == LOAD_ALONE || first || cell->burst == LONG_BURST) && rail_race_may_visit(cell))
 		rail_race_visit(cell);
 	if (!rail_race_takes_samples(cell))
 		return;
-	if (cell->passed < pass) {
+	if (wants_look(cell, load) && (cell->passed >= pass || !cell->fresh)) {
+		rail_look_take(cell, cell->took_pieces, now_ns);
+	} else if (cell->passed < pass) {
 		cell->passed++;
 	} else if (!cell->begun_ns) {
 		cell->begun_ns = now_ns;
 		cell->batch++;
-		cell->done = 0;
+		cell->done = cell->done_pieces = 0;
 	}
 }
 
-/* The nearest class of messages alone whose schemes have been tried, among those that can have the same ones. */
-static const struct rail_scheme_cell *tried_nearby(const struct rail_scheme_cell *row, int class)
+/* ---- Before the first batch ----------------------------------------------- */
+
+/* Has a cell found anything that helps this one? */
+static bool is_related(const struct rail_scheme_cell *cell, const struct rail_scheme_cell *other)
 {
-	const uint8_t possible = row[class].possible;
 	bool tried;
+
+	if (other == cell || ((other->possible ^ cell->possible) & SCHEMES_RING))
+		return false;
+	rail_scheme_best(other, &tried);
+	return tried;
+}
+
+/* Of one place, messages that do not cross others: the same class under any load, or one nearby. */
+static const struct rail_scheme_cell *related_cell(const struct rail_schemes *schemes,
+						   const struct rail_scheme_cell *cell)
+{
+	static const enum rail_load loads[] = { LOAD_ALONE, LOAD_QUEUED };
+	const int at = (int)(cell - schemes->cell[0]), class = at % SCHEME_CLASSES;
+	const int row = at / SCHEME_CLASSES, load = row % RAIL_LOADS, place = row - load;
 
 	for (int away = 0; away < SCHEME_CLASSES; away++)
 		for (int c = class + away; ; c = class - away) {
-			if (c >= 0 && c < SCHEME_CLASSES && row[c].possible == possible) {
-				rail_scheme_best(&row[c], &tried);
-				if (tried)
-					return &row[c];
+			for (unsigned l = 0; l < 2 && c >= 0 && c < SCHEME_CLASSES; l++) {
+				const enum rail_load as = load == LOAD_QUEUED ? loads[!l] : loads[l];
+
+				if (is_related(cell, &schemes->cell[place + (int)as][c]))
+					return &schemes->cell[place + (int)as][c];
 			}
 			if (c <= class)
 				break;
@@ -299,34 +370,51 @@ static const struct rail_scheme_cell *tried_nearby(const struct rail_scheme_cell
 	return NULL;
 }
 
-/*
- * A cell without a batch assumes what messages alone of its size, or of one nearby, have found: copies of
- * messages that queue are those of messages alone, and bursts of unlike or few messages never have a batch.
- */
-static void assume_as_alone(struct rail_schemes *schemes, struct rail_scheme_cell *cell)
+uint8_t rail_scheme_found(const struct rail_schemes *schemes, unsigned place, uint64_t bytes)
 {
-	const int at = (int)(cell - schemes->cell[0]), row = at / SCHEME_CLASSES;
-	const struct rail_scheme_cell *alone = tried_nearby(schemes->cell[row - row % RAIL_LOADS], at % SCHEME_CLASSES);
-	enum rail_scheme best;
-	bool tried;
+	static const enum rail_load loads[] = { LOAD_QUEUED, LOAD_ALONE, LOAD_QUEUED_MIXED };
 
-	if (!alone)
+	for (int l = 0; l < 3; l++) {
+		const unsigned row = rail_load_at(place, loads[l]);
+		const unsigned c = rail_load_is_mixed(row) ? SCHEME_CLASSES - 1 : rail_scheme_class(bytes);
+		const struct rail_scheme_cell *cell = &schemes->cell[row][c];
+		bool tried;
+		const enum rail_scheme best = rail_scheme_best(cell, &tried);
+
+		if (tried && (cell->settled || rail_scheme_cost(cell, best)))
+			return (uint8_t)(SCHEME_TOLD + best);
+	}
+	return SCHEME_NONE_TOLD;
+}
+
+/* A cell without a batch expects what a related one has found, or else the peer. */
+void rail_scheme_expect(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint8_t found)
+{
+	const struct rail_scheme_cell *related;
+	int best;
+
+	if (!cell->fresh || cell->settled || cell->looking || crosses(load_of(schemes, cell)))
 		return;
-	best = rail_scheme_best(alone, &tried);
-	if (best == cell->scheme || !(cell->possible >> best & 1))
+	related = related_cell(schemes, cell);
+	if (related)
+		rail_race_expect(cell, related);
+	else if (found != SCHEME_NONE_TOLD)
+		rail_race_expect_told(cell, found - SCHEME_TOLD);
+	best = rail_race_best(cell);
+	if (best == cell->scheme)
 		return;
 	cell->scheme = (uint8_t)best;
 	cell->begun_ns = 0;
 }
 
 enum rail_scheme rail_scheme_take(struct rail_schemes *schemes, struct rail_scheme_cell *cell,
-				  uint64_t now_ns)
+				  uint64_t bytes, bool first, uint64_t now_ns)
 {
 	const enum rail_load load = load_of(schemes, cell);
 
-	last_end(schemes, cell, now_ns);
-	if (cell->fresh)
-		assume_as_alone(schemes, cell);
+	first |= schemes->last != cell;
+	last_end(schemes, cell, first, now_ns);
+	rail_scheme_expect(schemes, cell, SCHEME_NONE_TOLD);
 	schemes->last = cell->settled ? NULL : cell;
 	schemes->under_way++;
 	if (cell->settled)
@@ -337,7 +425,8 @@ enum rail_scheme rail_scheme_take(struct rail_schemes *schemes, struct rail_sche
 		return cell->scheme;
 	}
 	cell->took_ns = now_ns;
-	batch_take(cell, &plan[load], now_ns);
+	cell->took_pieces = pieces_of(load, bytes);
+	batch_take(cell, load, first, now_ns);
 	return cell->scheme;
 }
 
@@ -345,7 +434,7 @@ enum rail_scheme rail_scheme_take(struct rail_schemes *schemes, struct rail_sche
 
 void rail_scheme_obey(struct rail_schemes *schemes, uint64_t now_ns)
 {
-	last_end(schemes, NULL, now_ns);
+	last_end(schemes, NULL, true, now_ns);
 	schemes->last = NULL;
 }
 
@@ -369,19 +458,14 @@ static bool crossing_batch(struct rail_scheme_cell *cell, bool first, uint64_t n
 	return true;
 }
 
-static uint32_t pieces_of(const struct rail_schemes *schemes, const struct rail_scheme_cell *cell, uint64_t bytes)
-{
-	return load_of(schemes, cell) != LOAD_MIXED || bytes < PIECE_BYTES ? 1 : (uint32_t)(bytes / PIECE_BYTES);
-}
-
 bool rail_scheme_take_crossing(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint64_t bytes,
 			       enum rail_scheme told, bool first, uint64_t now_ns)
 {
-	const uint32_t pieces = pieces_of(schemes, cell, bytes);
+	const uint32_t pieces = pieces_of(load_of(schemes, cell), bytes);
 
 	first |= schemes->last != cell;
 	if (first)
-		last_end(schemes, cell, now_ns);
+		last_end(schemes, cell, true, now_ns);
 	schemes->last = cell->settled ? NULL : cell;
 	schemes->window = NULL;
 	if (cell->settled)
@@ -406,14 +490,27 @@ bool rail_scheme_take_crossing(struct rail_schemes *schemes, struct rail_scheme_
 	return true;
 }
 
-/* A message follows another one of the same window. */
-static void mixed_step(struct rail_crossing *crossing, unsigned c, bool follows)
+/* follows: another one of the same window. */
+static void sizes_step(struct rail_sizes *sizes, unsigned c, bool follows)
 {
-	if (follows && c != crossing->offered)
-		crossing->mixed = MIXED_OFFERS;
-	else if (crossing->mixed)
-		crossing->mixed--;
-	crossing->offered = (uint8_t)c;
+	if (follows && c != sizes->class)
+		sizes->mixed = MIXED_OFFERS;
+	else if (sizes->mixed)
+		sizes->mixed--;
+	sizes->class = (uint8_t)c;
+}
+
+enum rail_load rail_one_way_load(struct rail_crossing *crossing, uint64_t bytes, bool queued)
+{
+	sizes_step(&crossing->received, rail_scheme_class(bytes), queued);
+	if (!queued) {
+		crossing->bursts = crossing->followed ? (uint8_t)(crossing->bursts + (crossing->bursts < BURSTS)) : 0;
+		crossing->followed = false;
+		if (crossing->bursts < BURSTS)
+			return LOAD_ALONE;
+	}
+	crossing->followed |= queued;
+	return crossing->received.mixed ? LOAD_QUEUED_MIXED : LOAD_QUEUED;
 }
 
 enum rail_scheme rail_crossing_offer(const struct rail_schemes *schemes,
@@ -421,10 +518,11 @@ enum rail_scheme rail_crossing_offer(const struct rail_schemes *schemes,
 {
 	const unsigned c = rail_scheme_class(bytes);
 	enum rail_scheme scheme;
+	enum rail_load load;
 
-	mixed_step(crossing, c, offers > 0);
-	scheme = crossing->mixed ? schemes->cell[rail_load_at(crossing->place, LOAD_MIXED)][SCHEME_CLASSES - 1].scheme :
-				   schemes->cell[rail_load_at(crossing->place, LOAD_CROSSING)][c].scheme;
+	sizes_step(&crossing->offered, c, offers > 0);
+	load = rail_crossing_load(crossing);
+	scheme = schemes->cell[rail_load_at(crossing->place, load)][rail_load_is_mixed(load) ? SCHEME_CLASSES - 1 : c].scheme;
 	if (!offers)
 		rail_crossing_answered(crossing, bytes, scheme);
 	return scheme;
@@ -441,22 +539,27 @@ void rail_crossing_sent(struct rail_schemes *schemes, uint32_t offers, uint64_t 
 	crossing_complete(schemes, cell);
 }
 
-void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint8_t batch,
-		      uint64_t now_ns)
+void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint64_t bytes,
+		      uint8_t batch, uint64_t now_ns)
 {
+	const enum rail_load load = load_of(schemes, cell);
+	const uint32_t pieces = pieces_of(load, bytes);
+
 	if (schemes->under_way)
 		schemes->under_way--;
 	if (cell->under_way)
 		cell->under_way--;
+	if (cell->looking && rail_look_done(cell, batch, pieces, now_ns) && cell->resting)
+		rail_race_rest(cell);
 	/* Messages from before the visit or the batch land during it. */
-	cell->visit_done += (int8_t)(batch - cell->visit_batch) >= 0;
 	if (batch != cell->batch)
 		return;
 	cell->done++;
+	cell->done_pieces += pieces;
 	cell->ended_ns = now_ns;
-	if (crosses(load_of(schemes, cell)))
+	if (crosses(load))
 		crossing_complete(schemes, cell);
-	if (cell->settled || !cell->took_ns || load_of(schemes, cell) != LOAD_ALONE)
+	if (cell->settled || !cell->took_ns || load != LOAD_ALONE)
 		return;
 	cell->alone_ns = now_ns - cell->took_ns;
 	cell->took_ns = 0;
@@ -466,6 +569,7 @@ static void cell_forget(struct rail_scheme_cell *cell)
 {
 	cell->begun_ns = cell->took_ns = cell->alone_ns = 0;
 	cell->under_way = 0;
+	rail_look_forget(cell);
 }
 
 void rail_scheme_forget(struct rail_schemes *schemes)

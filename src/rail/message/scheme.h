@@ -21,7 +21,13 @@
  * what it has told with the offer that the other end has reached.
  *
  * Windows of unlike sizes, such as those of an exchange of faces, have no batch of one class.  All their
- * messages that cross have one scheme, raced as a cell of its own: its costs are those of a piece of 64 KiB.
+ * messages have one scheme, raced as a cell of its own: its costs are those of a piece of 64 KiB.
+ *
+ * Without a warm-up.  A cell without a sample expects what a related one has found, the same class under another load or
+ * a class nearby, or else what the peer has found, which an offer tells.  It begins with the scheme that is expected to be the best, and one
+ * that is expected to be slow is tried when the time of all messages pays for that.  Messages that queue end long after they
+ * have been taken, so their first measurements are looks (scheme_look.h), and a scheme changes between bursts.  Where
+ * messages come in bursts, the first one of a burst is no message alone.
  *
  * Slices.  The length of those through the ring is a choice as well, of three: ring, ring-short, ring-long.  The
  * other two lengths join the race once the ring is known to cost at most a twentieth more than the best, so they
@@ -67,7 +73,8 @@ enum rail_load {
 	LOAD_ALONE,			/* no earlier message waits for its answer */
 	LOAD_QUEUED,
 	LOAD_CROSSING,			/* an offer of this end waits for its answer */
-	LOAD_MIXED,			/* the same, and unlike sizes follow each other: one cell, of the last class */
+	LOAD_CROSSING_MIXED,		/* the same, and unlike sizes follow each other: one cell, of the last class */
+	LOAD_QUEUED_MIXED,		/* as LOAD_QUEUED, and unlike sizes follow each other: likewise */
 	RAIL_LOADS,
 };
 
@@ -80,13 +87,26 @@ enum {
 /* The largest message of the first class, bytes. */
 #define SCHEME_FIRST_BYTES ((uint64_t)16 << 10)
 
+/* A short measurement of a scheme whose messages queue (scheme_look.h). */
+struct rail_look {
+	uint64_t begun_ns, taken_ns;	/* the first take; the last one, or the next one of another scheme */
+	uint64_t first_ns, last_ns;	/* ends */
+	uint32_t pieces, first_pieces;	/* of all messages taken; of the one that ended first */
+	uint32_t timed;			/* pieces of those whose part at this end is done at taken_ns */
+	uint8_t batch, taken, done;
+	bool closed;
+};
+
 struct rail_scheme_cell {
 	uint32_t sample_ns[RAIL_SCHEMES][SCHEME_SAMPLES];	/* per message, in order */
 	uint8_t sample_turn[RAIL_SCHEMES][SCHEME_SAMPLES];	/* samples of all schemes before it */
 	uint8_t samples[RAIL_SCHEMES];
 	uint32_t glance_ns[RAIL_SCHEMES];	/* per message, from first short batches; 0: none */
 	uint8_t glances[RAIL_SCHEMES];
+	struct rail_look look[RAIL_SCHEMES];
+	uint8_t looking;		/* schemes whose look is under way: bits */
 	uint32_t given_ns[RAIL_SCHEMES];	/* by rail_scheme_give; 0: none */
+	uint16_t prior[RAIL_SCHEMES];	/* the cost that related cells expect, in percent of the best; 0: none */
 	uint8_t possible, racing;	/* schemes: all; those that are still compared: bits */
 	uint8_t later;			/* those that wait for the ring to be near the best: bits */
 	uint8_t assumed, scheme;	/* at first; now */
@@ -94,16 +114,17 @@ struct rail_scheme_cell {
 	bool settled, given, resting;	/* resting: messages go by the best until the debt is small */
 	bool fresh;			/* no batch has ended */
 	uint8_t passed;			/* messages of this scheme before the batch, to a limit */
+	uint8_t burst;			/* messages of the burst so far, to a limit */
 	uint8_t batch;			/* its number, which wraps */
-	uint8_t visit_batch;		/* the same of the first message of this visit */
-	uint32_t done;			/* messages of the batch that have ended */
+	uint32_t done, done_pieces;	/* messages of the batch that have ended; what a cost is of, as below */
 	uint64_t begun_ns, ended_ns;	/* the batch, 0: none; its last message so far */
 	uint64_t took_ns;		/* the last message, 0: its cost is unknown or counted */
+	uint32_t took_pieces;
 	uint64_t alone_ns;		/* its cost, unless others follow at once; 0: unknown */
-	uint32_t messages[RAIL_SCHEMES];	/* per scheme, with a known cost; LOAD_MIXED: pieces */
+	uint32_t messages[RAIL_SCHEMES];	/* per scheme, with a known cost; of mixed sizes: pieces */
 	uint32_t rested;		/* messages between visits, among those of rested_as */
 	uint8_t rested_as;
-	uint32_t visit_messages, visit_done;	/* of this visit; those that have ended */
+	uint32_t visit_messages, visit_pieces;	/* of this visit */
 	uint64_t visit_ns;
 	uint64_t visit_extra_ns;	/* beyond the best scheme's cost */
 	/* Crossing messages: */
@@ -122,12 +143,19 @@ struct rail_schemes {
 	struct rail_scheme_cell *window;	/* whose window is measured; NULL: none */
 };
 
+/* Offers to a peer, or of it. */
+struct rail_sizes {
+	uint8_t class;			/* of the last one */
+	uint8_t mixed;			/* unlike sizes follow each other: so many offers are left of that */
+};
+
 /* The last offer of this end that a peer has reached, or the first one on its way there. */
 struct rail_crossing {
 	uint8_t scheme, class;
 	uint8_t place;			/* enum rail_place, the peer's */
-	uint8_t offered;		/* the class of the last offer */
-	uint8_t mixed;			/* unlike sizes follow each other: so many offers are left of that */
+	struct rail_sizes offered, received;	/* received: of one-way messages */
+	bool followed;			/* messages have queued after the last one that did not */
+	uint8_t bursts;			/* such ones in a row, to a limit */
 };
 
 void rail_scheme_init(struct rail_schemes *schemes);
@@ -144,24 +172,42 @@ static inline unsigned rail_load_at(unsigned place, enum rail_load load)
 }
 
 /* load: a row. */
+static inline bool rail_load_is_mixed(unsigned load)
+{
+	return load % RAIL_LOADS >= LOAD_CROSSING_MIXED;
+}
+
+/* load: a row. */
 static inline struct rail_scheme_cell *rail_scheme_cell(struct rail_schemes *schemes, uint64_t bytes,
 							unsigned load)
 {
-	const bool mixed = load % RAIL_LOADS == LOAD_MIXED;
-
-	return &schemes->cell[load][mixed ? SCHEME_CLASSES - 1 : rail_scheme_class(bytes)];
+	return &schemes->cell[load][rail_load_is_mixed(load) ? SCHEME_CLASSES - 1 : rail_scheme_class(bytes)];
 }
+
+/* A scheme that is told, and none. */
+enum { SCHEME_TOLD = 1, SCHEME_NONE_TOLD = 0 };
+
+/* What this end has found best for messages of a place's peers that cross none: SCHEME_TOLD + scheme, or SCHEME_NONE_TOLD. */
+uint8_t rail_scheme_found(const struct rail_schemes *schemes, unsigned place, uint64_t bytes);
+/* A peer has told what it has found; the next message of the cell expects that, if the cell knows nothing better. */
+void rail_scheme_expect(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint8_t found);
 
 /* The load of messages that cross those of a peer. */
 static inline enum rail_load rail_crossing_load(const struct rail_crossing *crossing)
 {
-	return crossing->mixed ? LOAD_MIXED : LOAD_CROSSING;
+	return crossing->offered.mixed ? LOAD_CROSSING_MIXED : LOAD_CROSSING;
 }
+
+/*
+ * The load of a message that crosses none; queued: an earlier one waits for its answer.  Where messages come in
+ * bursts, the first one of a burst is of those that queue.  Called once for each.
+ */
+enum rail_load rail_one_way_load(struct rail_crossing *crossing, uint64_t bytes, bool queued);
 
 /* The class of such a message; all classes are one where sizes are mixed. */
 static inline unsigned rail_crossing_class(const struct rail_crossing *crossing, uint64_t bytes)
 {
-	return crossing->mixed ? SCHEME_CLASSES : rail_scheme_class(bytes);
+	return crossing->offered.mixed ? SCHEME_CLASSES : rail_scheme_class(bytes);
 }
 
 /* Is there something to learn from a message of that cell, or of the message before it? */
@@ -171,9 +217,9 @@ static inline bool rail_scheme_learns(const struct rail_schemes *schemes,
 	return !cell->settled || schemes->last;
 }
 
-/* The scheme of a message that is taken at now_ns; its end is told by rail_scheme_done. */
+/* The scheme of a message that is taken at now_ns, first: of a burst; its end is told by rail_scheme_done. */
 enum rail_scheme rail_scheme_take(struct rail_schemes *schemes, struct rail_scheme_cell *cell,
-				  uint64_t now_ns);
+				  uint64_t bytes, bool first, uint64_t now_ns);
 /*
  * The same of a message that crosses others, at the end that leads.  first: the peer had no other offer
  * under way.  True: its end is told by rail_scheme_done.
@@ -186,8 +232,8 @@ bool rail_scheme_take_crossing(struct rail_schemes *schemes, struct rail_scheme_
  */
 void rail_scheme_obey(struct rail_schemes *schemes, uint64_t now_ns);
 /* A message that was taken in this batch has all its bytes. */
-void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint8_t batch,
-		      uint64_t now_ns);
+void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint64_t bytes,
+		      uint8_t batch, uint64_t now_ns);
 /* The scheme that an offer of so many bytes tells; `offers` earlier ones to the peer are unanswered. */
 enum rail_scheme rail_crossing_offer(const struct rail_schemes *schemes,
 				     struct rail_crossing *crossing, uint64_t bytes, uint32_t offers);

@@ -12,7 +12,7 @@ static const char *const names[RAIL_SCHEMES] = {
 
 static const char *const loads[RAIL_LOADS] = {
 	[LOAD_ALONE] = "alone", [LOAD_QUEUED] = "queued", [LOAD_CROSSING] = "crossing",
-	[LOAD_MIXED] = "crossing-mixed",
+	[LOAD_CROSSING_MIXED] = "crossing-mixed", [LOAD_QUEUED_MIXED] = "queued-mixed",
 };
 
 static void scheme_get(const struct rail_ctx *ctx, const struct rail_cell_at *at, struct rail_learned *out)

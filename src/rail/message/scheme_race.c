@@ -12,12 +12,15 @@ enum {
 
 /* Debt: messages as many as are taken for granted at first, and part of all messages' time. */
 enum {
-	DEBT_MESSAGES = 64,
+	DEBT_MESSAGES = 32,
 	DEBT_PERCENT = 4,
 	EXTRA_MOST = 3,			/* per message, in costs of the best scheme: an outlier */
 	VISIT_EXTRA = 3,		/* per visit, the same */
 };
 #define DEBT_MOST_NS ((uint64_t)2000000)
+
+/* A related cell's best; a first try of another scheme is so many messages. */
+enum { AS_BEST_PERCENT = 100, UNKNOWN_PERCENT = 200, TRY_MESSAGES = 3 };
 
 /* Other lengths of slices join the race when the ring costs at most so much of the best, percent. */
 enum { JOIN_PERCENT = 105 };
@@ -91,13 +94,13 @@ void rail_race_sample(struct rail_scheme_cell *cell, uint64_t ns)
 }
 
 /* The best one counts, since disturbances only add time. */
-void rail_race_glance(struct rail_scheme_cell *cell, uint64_t ns)
+void rail_race_glance(struct rail_scheme_cell *cell, int scheme, uint64_t ns)
 {
-	uint32_t *glance = &cell->glance_ns[cell->scheme];
+	uint32_t *glance = &cell->glance_ns[scheme];
 
 	if (!ns)
 		ns = 1;
-	if (!cell->glances[cell->scheme]++ || ns < *glance)
+	if (!cell->glances[scheme]++ || ns < *glance)
 		*glance = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
@@ -110,17 +113,58 @@ uint32_t rail_race_cost(const struct rail_scheme_cell *cell, int scheme)
 		ns : glance;
 }
 
-/* The quickest scheme so far, the assumed one in doubt. */
+static uint32_t expected(const struct rail_scheme_cell *cell, int scheme)
+{
+	return cell->prior[scheme] ? cell->prior[scheme] : AS_BEST_PERCENT;
+}
+
+/* In the best one's cost, percent: what is known, or else what is expected. */
+static uint16_t ratio_found(const struct rail_scheme_cell *found, int scheme)
+{
+	const uint64_t least = rail_scheme_cost(found, found->settled ? (enum rail_scheme)found->scheme :
+							(enum rail_scheme)rail_race_best(found));
+	const uint64_t ns = rail_scheme_cost(found, (enum rail_scheme)scheme);
+	uint64_t percent;
+
+	if (!ns || !least)
+		return found->prior[scheme];
+	percent = ns * AS_BEST_PERCENT / least;
+	return percent < UINT16_MAX ? (uint16_t)percent : UINT16_MAX;
+}
+
+/* Ends that copy whole messages in turn share the bytes as those of halves do. */
+void rail_race_expect(struct rail_scheme_cell *cell, const struct rail_scheme_cell *found)
+{
+	for_each_racing(s, cell)
+		cell->prior[s] = ratio_found(found, s == SCHEME_TURNS && !(found->possible >> s & 1) ? SCHEME_HALVES : s);
+}
+
+void rail_race_expect_told(struct rail_scheme_cell *cell, int scheme)
+{
+	if (!is_racing(cell, scheme))
+		return;
+	for_each_racing(s, cell)
+		cell->prior[s] = s == scheme ? AS_BEST_PERCENT : UNKNOWN_PERCENT;
+}
+
+/* Is a scheme better than the best of those before it? */
+static bool is_quicker(const struct rail_scheme_cell *cell, int scheme, int best)
+{
+	const uint32_t ns = rail_race_cost(cell, scheme), least = rail_race_cost(cell, best);
+
+	if (ns || least)
+		return ns && (!least || ns < least);
+	return cell->prior[scheme] && expected(cell, scheme) < expected(cell, best);
+}
+
+/* The assumed one in doubt. */
 int rail_race_best(const struct rail_scheme_cell *cell)
 {
 	int best = is_racing(cell, cell->assumed) ? cell->assumed : -1;
 
-	for_each_racing(s, cell) {
-		uint32_t cost = rail_race_cost(cell, s);
-
-		if (best < 0 || (cost && cost < rail_race_cost(cell, best)))
+	for_each_racing(s, cell)
+		if (best < 0 || is_quicker(cell, s, best))
 			best = s;
-	}
 	return best;
 }
 
@@ -209,29 +253,30 @@ static uint64_t extra_ns(uint64_t ns, uint64_t least)
  * Messages between visits go by what is the best so far: they are the best scheme's, so that they are no debt when
  * another one turns out to be it.
  */
-void rail_race_count(struct rail_scheme_cell *cell, int scheme, uint32_t messages)
+void rail_race_count(struct rail_scheme_cell *cell, int scheme, uint32_t pieces)
 {
 	const int best = rail_race_best(cell);
 
 	if (!cell->resting) {
-		cell->messages[scheme] += messages;
+		cell->messages[scheme] += pieces;
 		return;
 	}
 	cell->messages[cell->rested_as] -= cell->rested;
-	cell->rested += messages;
+	cell->rested += pieces;
 	cell->messages[best] += cell->rested;
 	cell->rested_as = (uint8_t)best;
 }
 
-void rail_race_message(struct rail_scheme_cell *cell, uint64_t ns)
+void rail_race_message(struct rail_scheme_cell *cell, uint64_t ns, uint32_t pieces)
 {
 	const int best = rail_race_best(cell);
 
-	rail_race_count(cell, cell->scheme, 1);
+	rail_race_count(cell, cell->scheme, pieces);
 	cell->visit_messages++;
+	cell->visit_pieces += pieces;
 	cell->visit_ns += ns;
 	if (best != cell->scheme)
-		cell->visit_extra_ns += extra_ns(ns, rail_race_cost(cell, best));
+		cell->visit_extra_ns += extra_ns(ns, pieces * (uint64_t)rail_race_cost(cell, best));
 }
 
 /* The time that these schemes have taken beyond the best one, by what is known of their costs. */
@@ -245,21 +290,53 @@ static uint64_t debt(const struct rail_scheme_cell *cell, unsigned schemes)
 	return sum;
 }
 
+static unsigned seen(const struct rail_scheme_cell *cell, int scheme)
+{
+	return cell->samples[scheme] + cell->glances[scheme] + (cell->looking >> scheme & 1u);
+}
+
+/* The racing scheme with the fewest samples, the quickest first. */
+static int next_scheme(const struct rail_scheme_cell *cell)
+{
+	int next = rail_race_best(cell);
+
+	for_each_racing(s, cell)
+		if (seen(cell, s) < seen(cell, next) ||
+		    (!seen(cell, s) && !seen(cell, next) && expected(cell, s) < expected(cell, next)))
+			next = s;
+	return next;
+}
+
+/* The first try of a scheme that is expected to be slow adds so much. */
+static uint64_t try_extra(const struct rail_scheme_cell *cell, int scheme, uint64_t least)
+{
+	const uint32_t percent = expected(cell, scheme);
+
+	if (seen(cell, scheme) || percent <= AS_BEST_PERCENT)
+		return 0;
+	return TRY_MESSAGES * least * (percent - AS_BEST_PERCENT) / AS_BEST_PERCENT;
+}
+
 bool rail_race_may_visit(const struct rail_scheme_cell *cell)
 {
+	const uint64_t least = rail_race_cost(cell, rail_race_best(cell));
 	uint64_t messages = 0;
 
+	if (cell->looking)
+		return false;
 	for (int s = 0; s < RAIL_SCHEMES; s++)
 		messages += cell->messages[s];
 	if (messages < DEBT_MESSAGES)
 		messages = DEBT_MESSAGES;
-	return debt(cell, cell->possible) * 100 <= DEBT_PERCENT * messages * rail_race_cost(cell, rail_race_best(cell));
+	return (debt(cell, cell->possible) + try_extra(cell, next_scheme(cell), least)) * 100 <= DEBT_PERCENT * messages * least;
 }
 
 bool rail_race_is_dear(const struct rail_scheme_cell *cell)
 {
-	return cell->visit_messages > 1 &&
-	       cell->visit_extra_ns > VISIT_EXTRA * (uint64_t)rail_race_cost(cell, rail_race_best(cell));
+	const uint64_t least = rail_race_cost(cell, rail_race_best(cell));
+
+	return cell->visit_messages &&
+	       cell->visit_extra_ns * cell->visit_messages > (cell->visit_messages > 1 ? VISIT_EXTRA : 2) * least * cell->visit_pieces;
 }
 
 /* ---- The decision -------------------------------------------------------- */
@@ -354,16 +431,11 @@ static bool is_decided(const struct rail_scheme_cell *cell, const struct rail_ra
 
 /* ---- Visits -------------------------------------------------------------- */
 
-static unsigned seen(const struct rail_scheme_cell *cell, int scheme)
-{
-	return cell->samples[scheme] + cell->glances[scheme];
-}
-
 /* Schemes that have joined later need no try. */
 bool rail_race_has_all(const struct rail_scheme_cell *cell)
 {
 	for_each_racing(s, cell)
-		if (!seen(cell, s) && !(SCHEMES_LATER >> s & 1))
+		if (!seen(cell, s) && !cell->prior[s] && !(SCHEMES_LATER >> s & 1))
 			return false;
 	return true;
 }
@@ -380,17 +452,6 @@ static void join(struct rail_scheme_cell *cell)
 	cell->later = 0;
 }
 
-/* The racing scheme with the fewest samples, the quickest first. */
-static int next_scheme(const struct rail_scheme_cell *cell)
-{
-	int next = rail_race_best(cell);
-
-	for_each_racing(s, cell)
-		if (seen(cell, s) < seen(cell, next))
-			next = s;
-	return next;
-}
-
 bool rail_race_takes_samples(const struct rail_scheme_cell *cell)
 {
 	return !cell->resting || cell->samples[cell->scheme] < MANY_SAMPLES;
@@ -404,19 +465,29 @@ void rail_race_rest(struct rail_scheme_cell *cell)
 		return;
 	cell->scheme = (uint8_t)best;
 	cell->passed = 0;
-	cell->visit_batch = ++cell->batch;
+	cell->batch++;
 }
 
 void rail_race_visit(struct rail_scheme_cell *cell)
 {
 	const int best = rail_race_best(cell), next = next_scheme(cell);
 
-	cell->resting = next != best && seen(cell, next) && !rail_race_may_visit(cell);
+	cell->resting = next != best && (seen(cell, next) || cell->prior[next]) && !rail_race_may_visit(cell);
 	cell->scheme = (uint8_t)(cell->resting ? best : next);
 	cell->passed = 0;
 	cell->begun_ns = 0;
-	cell->visit_batch = ++cell->batch;
-	cell->visit_extra_ns = cell->visit_ns = cell->visit_messages = cell->visit_done = 0;
+	cell->batch++;
+	cell->visit_extra_ns = cell->visit_ns = 0;
+	cell->visit_messages = cell->visit_pieces = 0;
+}
+
+void rail_race_put_off(struct rail_scheme_cell *cell)
+{
+	rail_race_count(cell, cell->scheme, 1);
+	if (cell->fresh || cell->scheme == rail_race_best(cell))
+		return;
+	cell->resting = true;
+	rail_race_rest(cell);
 }
 
 void rail_race_visit_end(struct rail_scheme_cell *cell, const struct rail_race_plan *p)

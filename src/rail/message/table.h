@@ -31,7 +31,7 @@ struct rail_rts {
 	uint64_t handle;		/* at the sender */
 	uint64_t bytes, threshold;
 	struct rail_keys keys;		/* if it is to be read */
-	uint8_t policy, bound, lane, rndv_flags, crossing, shared;
+	uint8_t policy, bound, lane, rndv_flags, crossing, shared, found;
 	uint8_t weight[RAIL_MAX];
 	uint8_t parts;			/* enum rail_rts_parts */
 };
