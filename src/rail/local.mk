@@ -14,7 +14,7 @@ librail_core_la_SOURCES = \
 	src/rail/lane/lane_send.c src/rail/open/events.c src/rail/open/limits.c src/rail/open/ledger.c src/rail/memory/mapped.c src/rail/memory/map_choice.c src/rail/memory/map_learner.c src/rail/memory/memory.c src/rail/memory/mr.c \
 	src/rail/peer/on_demand.c src/rail/peer/connector.c src/rail/open/open.c src/rail/open/options.c src/rail/message/parts.c src/rail/peer/peer.c \
 	src/rail/peer/peer_end.c src/rail/peer/peer_failure.c src/rail/plan.c src/rail/plan.h src/rail/policy.c src/rail/lane/pool.c src/rail/open/progress.c \
-	src/rail/peer/queues.c src/rail/message/rate_estimate.c src/rail/peer/reach.c src/rail/message/rndv.c src/rail/message/rndv_receive.c src/rail/message/scheme.c src/rail/message/scheme_look.c src/rail/message/scheme_race.c src/rail/message/late.c src/rail/message/scheme_learner.c src/rail/message/eager_learner.c src/rail/message/copy_learner.c src/rail/open/learner.c src/rail/message/eager_choice.c src/rail/open/costs.c \
+	src/rail/peer/queues.c src/rail/message/rate_estimate.c src/rail/peer/reach.c src/rail/message/rndv.c src/rail/message/rndv_receive.c src/rail/message/scheme.c src/rail/message/scheme_expect.c src/rail/message/scheme_look.c src/rail/message/scheme_race.c src/rail/message/late.c src/rail/message/scheme_learner.c src/rail/message/eager_learner.c src/rail/message/copy_learner.c src/rail/open/learner.c src/rail/message/eager_choice.c src/rail/open/costs.c \
 	src/rail/message/rndv_send.c src/rail/open/select.c src/rail/open/port_choice.c src/rail/open/port_choice_text.c src/rail/open/peer_gids.c src/rail/open/peer_gids.h src/rail/open/bounds.c src/rail/open/port_loss.c src/rail/open/port_match.c src/rail/open/port_set.c src/rail/open/port_set.h src/rail/open/port_probe.c \
 	src/rail/open/port_path.c src/rail/open/gid_lists.c src/rail/open/lists.c src/rail/open/wanted.c src/rail/open/wanted.h src/rail/open/common.c src/rail/open/common.h src/rail/open/port_choice.h \
 	src/rail/message/shared_limit.c src/rail/message/slices.c src/rail/message/stripe.c src/rail/message/table.c src/rail/open/trace.c src/rail/open/way.c \
@@ -26,7 +26,7 @@ librail_core_la_SOURCES = \
 	src/rail/peer/connect.h src/rail/lane/cq.h src/rail/open/events.h src/rail/open/rail_ctx.h src/rail/memory/memory.h \
 	src/rail/message/op_end.h src/rail/message/rail_op.h src/rail/open/options.h src/rail/peer/peer.h src/rail/lane/pool.h \
 	src/rail/message/rail_record.h src/rail/open/select.h src/rail/open/trace.h \
-	src/rail/message/rate_estimate.h src/rail/peer/reach.h src/rail/lane/ring.h src/rail/message/rndv.h src/rail/message/scheme.h src/rail/message/scheme_race.h src/rail/message/late.h src/rail/message/scheme_learner.h src/rail/message/eager_learner.h src/rail/message/copy_learner.h src/rail/open/learner.h src/rail/message/eager_choice.h src/rail/open/costs.h \
+	src/rail/message/rate_estimate.h src/rail/peer/reach.h src/rail/lane/ring.h src/rail/message/rndv.h src/rail/message/scheme.h src/rail/message/scheme_race.h src/rail/message/scheme_look.h src/rail/message/late.h src/rail/message/scheme_learner.h src/rail/message/eager_learner.h src/rail/message/copy_learner.h src/rail/open/learner.h src/rail/message/eager_choice.h src/rail/open/costs.h \
 	src/rail/message/rndv_receive.h src/rail/message/rndv_send.h \
 	src/rail/message/shared_limit.h src/rail/message/slices.h src/rail/lane/lane_stage.h src/rail/lane/staging.h src/rail/message/stripe.h \
 	src/rail/message/table.h src/rail/lane/wr_id.h

@@ -22,7 +22,7 @@
 
 #define MODELLED "rate=20GB/s,latency=1us"
 
-enum { FIRST_SLICES = 25, FIRST_CONTROL = 32, LAST_RULE = 36 };
+enum { FIRST_SLICES = 27, FIRST_CONTROL = 34, LAST_RULE = 38 };
 
 static void inject(struct job *job, int what)
 {
@@ -133,37 +133,48 @@ static void inject(struct job *job, int what)
 		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_BOTH, .crossing = SCHEME_HALVES };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
+	case 25:	/* a scheme that the sender has found, and that does not exist */
+		peer->rx[0].keys.handle = 5;
+		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_BOTH | RNDV_CHOICE,
+					      .found = SCHEME_TOLD + RAIL_SCHEMES };
+		rail_rts_arrived(&peer->rx[0], &record, &rts);
+		break;
+	case 26:	/* the same of a message that leaves no choice */
+		peer->rx[0].keys.handle = 5;
+		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_BOTH, .found = SCHEME_TOLD };
+		rail_rts_arrived(&peer->rx[0], &record, &rts);
+		break;
 	case FIRST_SLICES:	/* a slice, where chunks are due */
 		record.header.word[1] = generation;
 		rail_record_arrived(&peer->rx[0], RECORD_SLICE, &record, &rts, 8);
 		break;
-	case 26:	/* an earlier generation */
+	case 28:	/* an earlier generation */
 		op->rndv_flags |= RNDV_RING;
 		record.header = (struct rail_header){ { 0, (uint8_t)(generation - 1) } };
 		rail_record_arrived(&peer->rx[0], RECORD_SLICE, &record, &rts, 8);
 		break;
-	case 27:	/* beyond the message */
+	case 29:	/* beyond the message */
 		op->rndv_flags |= RNDV_RING;
 		op->sliced = op->bytes - 7;
 		record.header = (struct rail_header){ { 0, generation } };
 		rail_record_arrived(&peer->rx[0], RECORD_SLICE, &record, &rts, 8);
 		break;
-	case 28:	/* without bytes */
+	case 30:	/* without bytes */
 		op->rndv_flags |= RNDV_RING;
 		op->sliced = 0;
 		record.header = (struct rail_header){ { 0, generation } };
 		rail_record_arrived(&peer->rx[0], RECORD_SLICE, &record, &rts, 0);
 		break;
-	case 29:	/* a landing that nobody prepared */
+	case 31:	/* a landing that nobody prepared */
 		record.header = (struct rail_header){ { 7, 0 } };
 		rail_record_arrived(&peer->rx[0], RECORD_SLICE, &record, &rts, 8);
 		break;
-	case 30:	/* slices, and by turns */
+	case 32:	/* slices, and by turns */
 		peer->rx[0].keys.handle = 5;
 		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_BOTH | RNDV_TURNS | RNDV_RING };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
-	case 31:	/* slices alone, and a choice */
+	case 33:	/* slices alone, and a choice */
 		peer->rx[0].keys.handle = 5;
 		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_BOTH | RNDV_CHOICE | RNDV_RING,
 					      .parts = RTS_SLICES };
@@ -172,13 +183,13 @@ static void inject(struct job *job, int what)
 	case FIRST_CONTROL:	/* an immediate of a write, where control messages are due */
 		rail_chunk_landed(&peer->bulk[0], landed, 32768, true);
 		break;
-	case 33:	/* the control message of another rail */
+	case 35:	/* the control message of another rail */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL | 1, 0, false);
 		break;
-	case 34:	/* with data */
+	case 36:	/* with data */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 8, false);
 		break;
-	case 35:	/* twice */
+	case 37:	/* twice */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
 		CHECK_EQUAL(peer->error, 0);
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);

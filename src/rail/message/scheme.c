@@ -57,15 +57,6 @@ enum {
 	CROSSING_HALVES_FROM = 5,	/* above 256 KiB; below, both processors are busy anyway */
 };
 
-unsigned rail_scheme_class(uint64_t bytes)
-{
-	unsigned c = 0;
-
-	while (c < SCHEME_CLASSES - 1 && bytes > SCHEME_FIRST_BYTES << c)
-		c++;
-	return c;
-}
-
 /* A read needs neither an answer nor the other end's time: the safe one where messages are small. */
 static enum rail_scheme assumed(enum rail_load load, unsigned c)
 {
@@ -112,16 +103,6 @@ void rail_scheme_exclude(struct rail_scheme_cell *cell, unsigned schemes)
 		return;
 	cell->scheme = cell->assumed;
 	cell->begun_ns = 0;
-}
-
-static enum rail_load load_of(const struct rail_schemes *schemes, const struct rail_scheme_cell *cell)
-{
-	return (enum rail_load)((cell - schemes->cell[0]) / SCHEME_CLASSES % RAIL_LOADS);
-}
-
-static bool crosses(enum rail_load load)
-{
-	return load == LOAD_CROSSING || load == LOAD_CROSSING_MIXED;
 }
 
 static bool queues(enum rail_load load)
@@ -284,15 +265,15 @@ static void last_end(struct rail_schemes *schemes, const struct rail_scheme_cell
 
 	if (!last || last->settled)
 		return;
-	load = load_of(schemes, last);
-	if (crosses(load)) {
+	load = rail_cell_load(schemes, last);
+	if (rail_load_crosses(load)) {
 		crossing_break(last);
 		return;
 	}
 	took_ns = last->took_ns;
 	alone_ns = last->alone_ns;
 	last->took_ns = last->alone_ns = 0;
-	if (load == LOAD_ALONE && (!next || load_of(schemes, next) != LOAD_ALONE)) {
+	if (load == LOAD_ALONE && (!next || rail_cell_load(schemes, next) != LOAD_ALONE)) {
 		last->begun_ns = 0;
 		rail_race_put_off(last);
 		return;
@@ -335,82 +316,12 @@ static void batch_take(struct rail_scheme_cell *cell, enum rail_load load, bool 
 	}
 }
 
-/* ---- Before the first batch ----------------------------------------------- */
-
-/* Has a cell found anything that helps this one? */
-static bool is_related(const struct rail_scheme_cell *cell, const struct rail_scheme_cell *other)
-{
-	bool tried;
-
-	if (other == cell || ((other->possible ^ cell->possible) & SCHEMES_RING))
-		return false;
-	rail_scheme_best(other, &tried);
-	return tried;
-}
-
-/* Of one place, messages that do not cross others: the same class under any load, or one nearby. */
-static const struct rail_scheme_cell *related_cell(const struct rail_schemes *schemes,
-						   const struct rail_scheme_cell *cell)
-{
-	static const enum rail_load loads[] = { LOAD_ALONE, LOAD_QUEUED };
-	const int at = (int)(cell - schemes->cell[0]), class = at % SCHEME_CLASSES;
-	const int row = at / SCHEME_CLASSES, load = row % RAIL_LOADS, place = row - load;
-
-	for (int away = 0; away < SCHEME_CLASSES; away++)
-		for (int c = class + away; ; c = class - away) {
-			for (unsigned l = 0; l < 2 && c >= 0 && c < SCHEME_CLASSES; l++) {
-				const enum rail_load as = load == LOAD_QUEUED ? loads[!l] : loads[l];
-
-				if (is_related(cell, &schemes->cell[place + (int)as][c]))
-					return &schemes->cell[place + (int)as][c];
-			}
-			if (c <= class)
-				break;
-		}
-	return NULL;
-}
-
-uint8_t rail_scheme_found(const struct rail_schemes *schemes, unsigned place, uint64_t bytes)
-{
-	static const enum rail_load loads[] = { LOAD_QUEUED, LOAD_ALONE, LOAD_QUEUED_MIXED };
-
-	for (int l = 0; l < 3; l++) {
-		const unsigned row = rail_load_at(place, loads[l]);
-		const unsigned c = rail_load_is_mixed(row) ? SCHEME_CLASSES - 1 : rail_scheme_class(bytes);
-		const struct rail_scheme_cell *cell = &schemes->cell[row][c];
-		bool tried;
-		const enum rail_scheme best = rail_scheme_best(cell, &tried);
-
-		if (tried && (cell->settled || rail_scheme_cost(cell, best)))
-			return (uint8_t)(SCHEME_TOLD + best);
-	}
-	return SCHEME_NONE_TOLD;
-}
-
-/* A cell without a batch expects what a related one has found, or else the peer. */
-void rail_scheme_expect(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint8_t found)
-{
-	const struct rail_scheme_cell *related;
-	int best;
-
-	if (!cell->fresh || cell->settled || cell->looking || crosses(load_of(schemes, cell)))
-		return;
-	related = related_cell(schemes, cell);
-	if (related)
-		rail_race_expect(cell, related);
-	else if (found != SCHEME_NONE_TOLD)
-		rail_race_expect_told(cell, found - SCHEME_TOLD);
-	best = rail_race_best(cell);
-	if (best == cell->scheme)
-		return;
-	cell->scheme = (uint8_t)best;
-	cell->begun_ns = 0;
-}
+/* ---- One way ---------------------------------------------------------------- */
 
 enum rail_scheme rail_scheme_take(struct rail_schemes *schemes, struct rail_scheme_cell *cell,
 				  uint64_t bytes, bool first, uint64_t now_ns)
 {
-	const enum rail_load load = load_of(schemes, cell);
+	const enum rail_load load = rail_cell_load(schemes, cell);
 
 	first |= schemes->last != cell;
 	last_end(schemes, cell, first, now_ns);
@@ -461,7 +372,7 @@ static bool crossing_batch(struct rail_scheme_cell *cell, bool first, uint64_t n
 bool rail_scheme_take_crossing(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint64_t bytes,
 			       enum rail_scheme told, bool first, uint64_t now_ns)
 {
-	const uint32_t pieces = pieces_of(load_of(schemes, cell), bytes);
+	const uint32_t pieces = pieces_of(rail_cell_load(schemes, cell), bytes);
 
 	first |= schemes->last != cell;
 	if (first)
@@ -542,7 +453,7 @@ void rail_crossing_sent(struct rail_schemes *schemes, uint32_t offers, uint64_t 
 void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint64_t bytes,
 		      uint8_t batch, uint64_t now_ns)
 {
-	const enum rail_load load = load_of(schemes, cell);
+	const enum rail_load load = rail_cell_load(schemes, cell);
 	const uint32_t pieces = pieces_of(load, bytes);
 
 	if (schemes->under_way)
@@ -557,7 +468,7 @@ void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cel
 	cell->done++;
 	cell->done_pieces += pieces;
 	cell->ended_ns = now_ns;
-	if (crosses(load))
+	if (rail_load_crosses(load))
 		crossing_complete(schemes, cell);
 	if (cell->settled || !cell->took_ns || load != LOAD_ALONE)
 		return;
@@ -579,19 +490,6 @@ void rail_scheme_forget(struct rail_schemes *schemes)
 	for (int row = 0; row < RAIL_PLACES * RAIL_LOADS; row++)
 		for (int c = 0; c < SCHEME_CLASSES; c++)
 			cell_forget(&schemes->cell[row][c]);
-}
-
-uint32_t rail_scheme_cost(const struct rail_scheme_cell *cell, enum rail_scheme scheme)
-{
-	return cell->given ? cell->given_ns[scheme] : rail_race_cost(cell, scheme);
-}
-
-enum rail_scheme rail_scheme_best(const struct rail_scheme_cell *cell, bool *tried)
-{
-	*tried = cell->settled || rail_race_has_all(cell);
-	if (cell->settled)
-		return (enum rail_scheme)cell->scheme;
-	return (enum rail_scheme)(*tried ? rail_race_best(cell) : cell->fresh ? cell->scheme : cell->assumed);
 }
 
 bool rail_scheme_give(struct rail_scheme_cell *cell, enum rail_scheme scheme,

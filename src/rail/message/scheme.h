@@ -23,11 +23,12 @@
  * Windows of unlike sizes, such as those of an exchange of faces, have no batch of one class.  All their
  * messages have one scheme, raced as a cell of its own: its costs are those of a piece of 64 KiB.
  *
- * Without a warm-up.  A cell without a sample expects what a related one has found, the same class under another load or
- * a class nearby, or else what the peer has found, which an offer tells.  It begins with the scheme that is expected to be the best, and one
- * that is expected to be slow is tried when the time of all messages pays for that.  Messages that queue end long after they
- * have been taken, so their first measurements are looks (scheme_look.h), and a scheme changes between bursts.  Where
- * messages come in bursts, the first one of a burst is no message alone.
+ * Without a warm-up.  A cell without a sample expects what a related one has found, the same class under
+ * another load or a class nearby, or else what the peer has found, which an offer tells.  It begins with the
+ * scheme that is expected to be the best, and one that is expected to be slow is tried when the time of all
+ * messages pays for that.  Messages that queue end long after they have been taken, so their first
+ * measurements are looks (scheme_look.h), and a scheme changes between bursts.  Where messages come in
+ * bursts, the first one of a burst is no message alone.
  *
  * Slices.  The length of those through the ring is a choice as well, of three: ring, ring-short, ring-long.  The
  * other two lengths join the race once the ring is known to cost at most a twentieth more than the best, so they
@@ -103,6 +104,7 @@ struct rail_scheme_cell {
 	uint8_t samples[RAIL_SCHEMES];
 	uint32_t glance_ns[RAIL_SCHEMES];	/* per message, from first short batches; 0: none */
 	uint8_t glances[RAIL_SCHEMES];
+	uint32_t cost_ns[RAIL_SCHEMES];	/* per message, by either, 0: unknown */
 	struct rail_look look[RAIL_SCHEMES];
 	uint8_t looking;		/* schemes whose look is under way: bits */
 	uint32_t given_ns[RAIL_SCHEMES];	/* by rail_scheme_give; 0: none */
@@ -163,7 +165,14 @@ void rail_scheme_init(struct rail_schemes *schemes);
 void rail_scheme_exclude(struct rail_scheme_cell *cell, unsigned schemes);
 
 /* The class of a size. */
-unsigned rail_scheme_class(uint64_t bytes);
+static inline unsigned rail_scheme_class(uint64_t bytes)
+{
+	unsigned c = 0;
+
+	while (c < SCHEME_CLASSES - 1 && bytes > SCHEME_FIRST_BYTES << c)
+		c++;
+	return c;
+}
 
 /* The row of a load among messages of a place's peers; those of RAIL_PLACE_HOST are the loads. */
 static inline unsigned rail_load_at(unsigned place, enum rail_load load)
@@ -177,6 +186,16 @@ static inline bool rail_load_is_mixed(unsigned load)
 	return load % RAIL_LOADS >= LOAD_CROSSING_MIXED;
 }
 
+static inline bool rail_load_crosses(unsigned load)
+{
+	return load % RAIL_LOADS == LOAD_CROSSING || load % RAIL_LOADS == LOAD_CROSSING_MIXED;
+}
+
+static inline enum rail_load rail_cell_load(const struct rail_schemes *schemes, const struct rail_scheme_cell *cell)
+{
+	return (enum rail_load)((cell - schemes->cell[0]) / SCHEME_CLASSES % RAIL_LOADS);
+}
+
 /* load: a row. */
 static inline struct rail_scheme_cell *rail_scheme_cell(struct rail_schemes *schemes, uint64_t bytes,
 							unsigned load)
@@ -187,7 +206,7 @@ static inline struct rail_scheme_cell *rail_scheme_cell(struct rail_schemes *sch
 /* A scheme that is told, and none. */
 enum { SCHEME_TOLD = 1, SCHEME_NONE_TOLD = 0 };
 
-/* What this end has found best for messages of a place's peers that cross none: SCHEME_TOLD + scheme, or SCHEME_NONE_TOLD. */
+/* What this end has found best for messages that cross none, of a place's peers: SCHEME_TOLD + scheme, or none. */
 uint8_t rail_scheme_found(const struct rail_schemes *schemes, unsigned place, uint64_t bytes);
 /* A peer has told what it has found; the next message of the cell expects that, if the cell knows nothing better. */
 void rail_scheme_expect(struct rail_schemes *schemes, struct rail_scheme_cell *cell, uint8_t found);

@@ -37,7 +37,9 @@ static bool is_ring(int scheme)
 
 bool rail_look_is_full(const struct rail_scheme_cell *cell)
 {
-	return rail_look_is_open(cell) && cell->look[cell->scheme].taken >= (is_ring(cell->scheme) ? LOOK_RING : LOOK_MESSAGES);
+	const unsigned most = is_ring(cell->scheme) ? LOOK_RING : LOOK_MESSAGES;
+
+	return rail_look_is_open(cell) && cell->look[cell->scheme].taken >= most;
 }
 
 static void end(struct rail_scheme_cell *cell, int scheme)

@@ -1,17 +1,21 @@
 /*
  * scheme_look.h - looks: first short measurements of schemes whose messages queue, for scheme.c.
  *
- * A receiver takes all offers that are there, and the other end does its parts later.  So the time between two takes shows
- * this end's part alone, and the time between two ends the slower one of both.  A look is of a few messages that
- * follow each other: its cost is the larger one of the two times, per piece.  Its messages end after
- * others have been taken, and so several looks, each of another scheme, are under way at once.
+ * A receiver takes all offers that are there, and the other end does its parts later.  So messages end long
+ * after others have been taken, and several looks, each of another scheme, are under way at once.  A copy by
+ * the kernel shows its cost by the time until the next message is taken, since this end's part is done
+ * by then.  Messages through the ring are taken without any work, and show their cost by the times between
+ * their ends.
  */
 #ifndef RAIL_SCHEME_LOOK_H
 #define RAIL_SCHEME_LOOK_H
 
 #include "rail/message/scheme.h"
 
-enum { LOOK_MESSAGES = 2, LOOK_RING = 4, LOOK_ENDS = 3 };
+enum {
+	LOOK_MESSAGES = 2, LOOK_RING = 4,	/* of a look; of one through the ring */
+	LOOK_ENDS = 3,				/* the least number of ends that show a cost */
+};
 
 /* A message of the present scheme is taken: of a batch that has the number of the cell's. */
 void rail_look_take(struct rail_scheme_cell *cell, uint32_t pieces, uint64_t now_ns);

@@ -15,7 +15,7 @@ enum {
 	DEBT_MESSAGES = 32,
 	DEBT_PERCENT = 4,
 	EXTRA_MOST = 3,			/* per message, in costs of the best scheme: an outlier */
-	VISIT_EXTRA = 3,		/* per visit, the same */
+	FIRST_EXTRA = 2, VISIT_EXTRA = 3,	/* of the first message of a visit, of all, the same */
 };
 #define DEBT_MOST_NS ((uint64_t)2000000)
 
@@ -72,6 +72,15 @@ static uint32_t best_sample(const struct rail_scheme_cell *cell, int scheme)
 	return cell->samples[scheme] ? cell->sample_ns[scheme][0] : UINT32_MAX;
 }
 
+/* The cost as far as it is known: a few samples may all be disturbed. */
+static void cost_know(struct rail_scheme_cell *cell, int scheme)
+{
+	const uint32_t ns = typical(cell, scheme), glance = cell->glance_ns[scheme];
+	const uint8_t samples = cell->samples[scheme];
+
+	cell->cost_ns[scheme] = samples && (samples >= FEW_SAMPLES || !glance || ns < glance) ? ns : glance;
+}
+
 void rail_race_sample(struct rail_scheme_cell *cell, uint64_t ns)
 {
 	uint32_t *sample = cell->sample_ns[cell->scheme];
@@ -91,6 +100,7 @@ void rail_race_sample(struct rail_scheme_cell *cell, uint64_t ns)
 	}
 	sample[at] = (uint32_t)ns;
 	turn[at] = (uint8_t)before;
+	cost_know(cell, cell->scheme);
 }
 
 /* The best one counts, since disturbances only add time. */
@@ -102,15 +112,7 @@ void rail_race_glance(struct rail_scheme_cell *cell, int scheme, uint64_t ns)
 		ns = 1;
 	if (!cell->glances[scheme]++ || ns < *glance)
 		*glance = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
-}
-
-/* A few samples may all be disturbed. */
-uint32_t rail_race_cost(const struct rail_scheme_cell *cell, int scheme)
-{
-	const uint32_t ns = typical(cell, scheme), glance = cell->glance_ns[scheme];
-
-	return cell->samples[scheme] && (cell->samples[scheme] >= FEW_SAMPLES || !glance || ns < glance) ?
-		ns : glance;
+	cost_know(cell, scheme);
 }
 
 static uint32_t expected(const struct rail_scheme_cell *cell, int scheme)
@@ -166,6 +168,21 @@ int rail_race_best(const struct rail_scheme_cell *cell)
 		if (best < 0 || is_quicker(cell, s, best))
 			best = s;
 	return best;
+}
+
+/* ---- What is known --------------------------------------------------------- */
+
+uint32_t rail_scheme_cost(const struct rail_scheme_cell *cell, enum rail_scheme scheme)
+{
+	return cell->given ? cell->given_ns[scheme] : rail_race_cost(cell, scheme);
+}
+
+enum rail_scheme rail_scheme_best(const struct rail_scheme_cell *cell, bool *tried)
+{
+	*tried = cell->settled || rail_race_has_all(cell);
+	if (cell->settled)
+		return (enum rail_scheme)cell->scheme;
+	return (enum rail_scheme)(*tried ? rail_race_best(cell) : cell->fresh ? cell->scheme : cell->assumed);
 }
 
 /* ---- Ratios -------------------------------------------------------------- */
@@ -328,15 +345,18 @@ bool rail_race_may_visit(const struct rail_scheme_cell *cell)
 		messages += cell->messages[s];
 	if (messages < DEBT_MESSAGES)
 		messages = DEBT_MESSAGES;
-	return (debt(cell, cell->possible) + try_extra(cell, next_scheme(cell), least)) * 100 <= DEBT_PERCENT * messages * least;
+	return (debt(cell, cell->possible) + try_extra(cell, next_scheme(cell), least)) * 100 <=
+	       DEBT_PERCENT * messages * least;
 }
 
 bool rail_race_is_dear(const struct rail_scheme_cell *cell)
 {
 	const uint64_t least = rail_race_cost(cell, rail_race_best(cell));
 
+	const uint64_t most = cell->visit_messages > 1 ? VISIT_EXTRA : FIRST_EXTRA;
+
 	return cell->visit_messages &&
-	       cell->visit_extra_ns * cell->visit_messages > (cell->visit_messages > 1 ? VISIT_EXTRA : 2) * least * cell->visit_pieces;
+	       cell->visit_extra_ns * cell->visit_messages > most * least * cell->visit_pieces;
 }
 
 /* ---- The decision -------------------------------------------------------- */
