@@ -37,8 +37,8 @@ struct rail_learned {
 	char place[RAIL_LEARNED_NAME];	/* of the peer: "host", "cache", "package", "apart",
 					   "unbound" */
 	/*
-	 * "alone", "queued", "queued-mixed", "crossing", "crossing-mixed"; of "send": "alone", "row", "crossing", "row-mixed",
-	 * "crossing-mixed"; of "copy": the distance of both ends in their pages, "far", "near"; of "map": "all".
+	 * "alone", "queued", "queued-mixed", "crossing", "crossing-mixed"; of "send": "alone", "row", "crossing",
+	 * "row-mixed", "crossing-mixed"; of "copy": the distance of both ends in their pages, "far", "near"; of "map": "all".
 	 */
 	char load[RAIL_LEARNED_NAME];
 	uint64_t bytes;			/* per message, at most; 0: any more */

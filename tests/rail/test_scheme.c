@@ -377,6 +377,24 @@ static void failed_peers_are_forgotten(void **state)
 	expect_choices(&w);
 }
 
+/* Some messages of a class cannot go through the ring, which is found out while it is looked at. */
+static void excluded_in_a_look(void **state)
+{
+	struct world w = world_make(&machines[6], 12, silence);
+	struct rail_scheme_cell *cell = rail_scheme_cell(&w.schemes, MIB, LOAD_QUEUED);
+	int taken = 0;
+
+	(void)state;
+	while (!(cell->looking >> SCHEME_RING & 1) && taken++ < 100)
+		message(&w, MIB, LOAD_QUEUED);
+	assert_true(cell->looking >> SCHEME_RING & 1);
+	rail_scheme_exclude(cell, SCHEMES_RING);
+	for (int i = 0; i < 400 && !cell->settled; i++)
+		windows(&w, MIB, 32, 1);
+	assert_true(cell->settled);
+	assert_int_equal(cell->scheme, SCHEME_HALVES);
+}
+
 static void classes(void **state)
 {
 	(void)state;
@@ -405,6 +423,7 @@ int main(void)
 		cmocka_unit_test(bursts_of_unlike_sizes),
 		cmocka_unit_test(settled_stays),
 		cmocka_unit_test(failed_peers_are_forgotten),
+		cmocka_unit_test(excluded_in_a_look),
 		cmocka_unit_test(classes),
 	};
 

@@ -99,6 +99,7 @@ void rail_scheme_exclude(struct rail_scheme_cell *cell, unsigned schemes)
 	cell->possible &= (uint8_t)~schemes;
 	cell->racing &= (uint8_t)~schemes;
 	cell->later &= (uint8_t)~schemes;
+	rail_look_forget(cell);
 	if (!(schemes >> cell->scheme & 1))
 		return;
 	cell->scheme = cell->assumed;
@@ -427,13 +428,14 @@ enum rail_load rail_one_way_load(struct rail_crossing *crossing, uint64_t bytes,
 enum rail_scheme rail_crossing_offer(const struct rail_schemes *schemes,
 				     struct rail_crossing *crossing, uint64_t bytes, uint32_t offers)
 {
-	const unsigned c = rail_scheme_class(bytes);
+	unsigned c = rail_scheme_class(bytes);
 	enum rail_scheme scheme;
 	enum rail_load load;
 
 	sizes_step(&crossing->offered, c, offers > 0);
 	load = rail_crossing_load(crossing);
-	scheme = schemes->cell[rail_load_at(crossing->place, load)][rail_load_is_mixed(load) ? SCHEME_CLASSES - 1 : c].scheme;
+	c = rail_load_is_mixed(load) ? SCHEME_CLASSES - 1 : c;
+	scheme = schemes->cell[rail_load_at(crossing->place, load)][c].scheme;
 	if (!offers)
 		rail_crossing_answered(crossing, bytes, scheme);
 	return scheme;
@@ -460,7 +462,7 @@ void rail_scheme_done(struct rail_schemes *schemes, struct rail_scheme_cell *cel
 		schemes->under_way--;
 	if (cell->under_way)
 		cell->under_way--;
-	if (cell->looking && rail_look_done(cell, batch, pieces, now_ns) && cell->resting)
+	if (!cell->settled && cell->looking && rail_look_done(cell, batch, pieces, now_ns) && cell->resting)
 		rail_race_rest(cell);
 	/* Messages from before the visit or the batch land during it. */
 	if (batch != cell->batch)
