@@ -38,11 +38,12 @@ scheme_item() {
 	auto) echo single ;;
 	again) echo single,rendezvous=auto ;;
 	eager*) echo "single,eager=${1#eager}" ;;
+	*=*) echo "single,coll=$1" ;;
 	*) echo single,eager=8K,rendezvous=$1 ;;
 	esac
 }
 
-scheme_name='s/^single$/auto/; s/^single,rendezvous=auto$/again/; s/^single,.*rendezvous=//; s/^single,eager=/eager/'
+scheme_name='s/^single$/auto/; s/^single,rendezvous=auto$/again/; s/^single,.*rendezvous=//; s/^single,eager=/eager/; s/^single,coll=//'
 
 # scheme_options WAY: of a launch
 scheme_options() {
@@ -50,7 +51,6 @@ scheme_options() {
 	native | auto | again) ;;
 	eager*) echo "--eager ${1#eager}" ;;
 	mapped) echo "--map-buffers" ;;
-	*=*) echo "--coll $1" ;;
 	*) echo "--eager 8K --rendezvous $1" ;;
 	esac
 }
@@ -115,7 +115,7 @@ scheme_collectives() {
 		for ranks in ${MEASURE_RANKS:-2 4}; do
 			for k in $(seq "$few"); do
 				scheme_turn "$coll-$ranks" $ranks "collective/rg_$coll -m 4K:1M --time-cap 0.02" \
-					"native auto again read both eager64K" $(algorithms $coll)
+					"native auto again read both eager64K $(algorithms $coll | tr '\n' ' ')"
 			done
 		done
 	done

@@ -97,7 +97,7 @@ struct bench_column {
 	bool uses_all;			/* RAILMPI_USES_ALL */
 	MPI_Comm comm;
 	int variant;			/* value in bench_def.variants */
-	const char *coll;		/* tune.c: the value of --coll in its turn; or NULL */
+	const char *coll;		/* the value of --coll in its turn (way_coll.h, tune.c); or NULL */
 	struct rail_ledger ledger[RAILMPI_LEDGERS];	/* this rank's counts of one size */
 	struct bench_arrivals arrivals;	/* this rank's counts of a carrier, one size */
 	struct rail_ledger total[RAILMPI_LEDGERS];	/* rank 0: sums over the whole job */

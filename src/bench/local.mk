@@ -33,7 +33,7 @@ librg_bench_la_SOURCES = src/bench/acceptance.c src/bench/acceptance.h \
 	src/bench/rail_baseline.c src/bench/ranks.c src/bench/roundtime.c \
 	src/bench/rows.c src/bench/samples.c src/bench/samples.h src/bench/star.c \
 	src/bench/timing.c src/bench/tournament.c src/bench/tune.c src/bench/tune_costs.c src/bench/tune_costs.h \
-	src/bench/validate.c src/bench/ways.c \
+	src/bench/validate.c src/bench/way_coll.c src/bench/ways.c \
 	src/bench/app.h src/bench/buffers.h src/bench/carrier.h src/bench/clocks.h \
 	src/bench/collective.h src/bench/continued.h src/bench/cores.h src/bench/describe.h \
 	src/bench/hosts.h src/bench/interfaces.h \
@@ -42,7 +42,7 @@ librg_bench_la_SOURCES = src/bench/acceptance.c src/bench/acceptance.h \
 	src/bench/outputs.h src/bench/place.h src/bench/preset.h src/bench/rail_baseline.h \
 	src/bench/ranks.h src/bench/roundtime.h src/bench/rows.h src/bench/star.h \
 	src/bench/timing.h src/bench/tournament.h src/bench/tune.h src/bench/validate.h \
-	src/bench/ways.h
+	src/bench/way_coll.h src/bench/ways.h
 librg_bench_la_LIBADD = librg-accept.la librg-report.la librg-cmdline.la librg-topo.la
 # Libraries of programs without a line of their own: the layer precedes the MPI library.
 # Only programs that name the carrier of src/vbench take parts of it.

@@ -41,7 +41,7 @@ static struct opt rows[] = {
 	  .help = "turns of each way; the turn of median time is printed in full" },
 	{ .name = "over", .type = OPT_CHOICES, AT(over), .arg = "LIST", .settings = true,	/* choices */
 	  .help = "ways to compare, each with options of its own if wanted, such as "
-		  "single,single,rendezvous=read; default: stripe with two or more rails, else single" },
+		  "single,single,rendezvous=read,single,coll=alltoall=linear; default: stripe with two or more rails, else single" },
 	{ .name = "sizes", .letter = 'm', .type = OPT_SIZES, AT(sizes), .arg = "MIN:MAX", /* all */
 	  .max = UINT64_C(1) << 30,
 	  .help = "message sizes, each twice the previous" },

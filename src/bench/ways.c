@@ -4,6 +4,7 @@
 #include "bench/interfaces.h"
 #include "bench/options_use.h"
 #include "bench/ranks.h"
+#include "bench/way_coll.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -53,9 +54,9 @@ static const char *way_name(const char *choice, const char *settings)
 }
 
 /* The way with its options, as the info key takes it; false: too long, with a line. */
-static bool way_text(const struct bench_column *way, int id, const char *extra, char *text, size_t size)
+static bool way_text(const struct bench_column *way, int id, const char *extra, const char *own, char *text,
+		     size_t size)
 {
-	const char *own = way->settings ? way->settings : "";
 	int length = snprintf(text, size, "%s%s%s%s", way_choice(id)->name, extra, *own ? "," : "", own);
 
 	if (length >= 0 && (size_t)length < size)
@@ -74,6 +75,7 @@ bool way_is_possible(int id)
 int way_open(struct bench_job *job, struct bench_column *way, int id)
 {
 	char value[MPI_MAX_INFO_VAL], extra[MPI_MAX_INFO_VAL - 32] = "", why[OPT_WHY_BYTES];
+	const char *own;
 	MPI_Info info;
 
 	way->id = (enum railmpi_way)id;
@@ -86,7 +88,8 @@ int way_open(struct bench_job *job, struct bench_column *way, int id)
 		rg_error("--over %s: the MPI library has no such options (accepted: native)", way->name);
 		return RG_EXIT_USAGE;
 	}
-	if (!way_text(way, id, extra, value, sizeof(value)))
+	own = way_coll_take(job, way, way->settings);
+	if (!own || !way_text(way, id, extra, own, value, sizeof(value)))
 		return RG_EXIT_USAGE;
 	if (railmpi_way_check(value, why, sizeof(why))) {
 		rg_error("--over %s", why);
@@ -158,6 +161,7 @@ int ways_open(struct bench_job *job)
 							   (size_t)over.settings[i].length));
 		rc = way_open(job, way, over.item[i]);
 	}
+	way_coll_complete(job);
 	return rc;
 }
 

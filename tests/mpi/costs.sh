@@ -243,6 +243,28 @@ expect "... with names" grep -q '"way": *"single,rendezvous=turns"' "$json"
 refused pt2pt/rg_bw 2 '--over rendezvous neither: unknown' -m 8 --over single,rendezvous=neither
 refused pt2pt/rg_bw 2 'the MPI library has no such options' -m 8 --over native,rendezvous=read
 
+# So are algorithms of collectives, on top of those that the job forces.
+# carried WAY: bytes over rails of that way in "$out"
+carried() {
+	sed -n "s/^# ledger $1 soft0:1: \([0-9]*\) bytes.*/\1/p" "$out"
+}
+launch 2 collective/rg_alltoall --soft ideal,ports=1 -m 16K:16K -i 20 -x 1 -c --ledger --json "$json" --overwrite \
+	--over single,single,coll=alltoall=native,single,eager=8K,coll=alltoall=linear,coll=bcast=chain
+expect "each algorithm is a way of one launch" [ $rc -eq 0 ]
+expect "... with names" grep -q '"way": *"single,eager=8K,coll=alltoall=linear,coll=bcast=chain"' "$json"
+expect "... native by itself" [ "$(carried single,coll=alltoall=native)" -eq 0 ]
+expect "... others over rails" [ "$(carried single)" -gt 0 ]
+expect "... with further options" [ "$(carried single,eager=8K,coll=alltoall=linear,coll=bcast=chain)" -gt 0 ]
+launch 2 collective/rg_alltoall --soft ideal,ports=1 -m 16K:16K -i 20 -x 1 --ledger --coll alltoall=native,bcast=chain \
+	--over single,single,coll=alltoall=linear
+expect "an item without one has the job's" [ "$(carried single)" -eq 0 ]
+expect "... and one with it its own" [ "$(carried single,coll=alltoall=linear)" -gt 0 ]
+refused collective/rg_alltoall 2 "--over single,coll=alltoall=chain: no alltoall 'chain' (accepted: auto, native, bruck" \
+	-m 8 --over single,coll=alltoall=chain
+refused collective/rg_alltoall 2 "--over single,coll=all: no collective 'all' (accepted: " -m 8 --over single,coll=all
+refused collective/rg_alltoall 2 "--over single,coll=@table: " -m 8 --over single,coll=@table
+refused collective/rg_alltoall 2 'the MPI library has no such options' -m 8 --over native,coll=alltoall=linear
+
 # So are eager limits: messages up to it are eager, larger ones offered, whatever the job's buffers.
 # There are 20 windows of 64 messages at least, and more where the first ones last longer.
 for size in 16 32 64; do
