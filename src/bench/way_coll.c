@@ -47,6 +47,10 @@ const char *way_coll_take(const struct bench_job *job, struct bench_column *way,
 	}
 	if (!found)
 		return settings ? settings : "";
+	if (job->def->tune) {
+		rg_error("--over %s: each algorithm is forced in its turn here (accepted: ways without coll=)", way->name);
+		return NULL;
+	}
 	if (railmpi_coll(list, why, sizeof(why))) {
 		rg_error("--over %s: %s", way->name, why);
 		return NULL;

@@ -264,6 +264,7 @@ refused collective/rg_alltoall 2 "--over single,coll=alltoall=chain: no alltoall
 refused collective/rg_alltoall 2 "--over single,coll=all: no collective 'all' (accepted: " -m 8 --over single,coll=all
 refused collective/rg_alltoall 2 "--over single,coll=@table: " -m 8 --over single,coll=@table
 refused collective/rg_alltoall 2 'the MPI library has no such options' -m 8 --over native,coll=alltoall=linear
+refused collective/rg_tune 2 'each algorithm is forced in its turn here' -m 8 --over single,coll=alltoall=linear
 
 # So are eager limits: messages up to it are eager, larger ones offered, whatever the job's buffers.
 # There are 20 windows of 64 messages at least, and more where the first ones last longer.
