@@ -110,7 +110,7 @@ static void text_head(struct text_table *t)
 	else if (by_line)
 		fprintf(t->out, "%16s", statistics[STATS_MEAN].column);
 	for (int i = 0; i < table->way_count && !one && !by_line; i++)
-		fprintf(t->out, "%16s", table->ways[i]);
+		fprintf(t->out, " %15s", table->ways[i]);
 	for (int i = 0; i < STATS_ROWS; i++)
 		if (text_has(table, i))
 			fprintf(t->out, "%16s", statistics[i].column);
