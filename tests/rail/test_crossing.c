@@ -584,7 +584,11 @@ static void obeyed_between(void **state)
 	assert_true(cell->glances[SCHEME_READ] && cell->glances[SCHEME_HALVES]);
 	assert_int_equal(cell->glance_ns[SCHEME_READ], 1000);
 	assert_int_equal(cell->glance_ns[SCHEME_HALVES], 1000);
-	assert_int_equal(cell->samples[SCHEME_READ] + cell->samples[SCHEME_HALVES], 0);
+	for (int s = SCHEME_READ; s <= SCHEME_HALVES; s++) {
+		assert_true(cell->samples[s]);
+		assert_int_equal(cell->sample_ns[s][0], 1000);
+		assert_int_equal(cell->sample_ns[s][cell->samples[s] - 1], 1000);
+	}
 }
 
 int main(void)

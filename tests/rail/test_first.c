@@ -14,7 +14,10 @@
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
 
-enum { LAUNCHES = 200, MIXED_LAUNCHES = 10, MOST = 16, OFFER_NS = 300, BY_LEARNING = RAIL_SCHEMES };
+enum { LAUNCHES = 200, MIXED_LAUNCHES = 10, MOST = 16, OFFER_NS = 300, SMALL_WINDOWS = 2000, BY_LEARNING = RAIL_SCHEMES };
+
+/* As usual in scheme_machines.h, but that no process loses its core. */
+static const struct noise interrupts = { 0.06, 0.06, 0.03, 0, 0 };
 
 struct parts { double receiver, sender; };
 
@@ -33,7 +36,7 @@ struct pair {
 	struct world end[2];
 	struct rail_crossing crossing[2];
 	int bursts[2];
-	bool reads;				/* by turns: the receiver has read the last message */
+	bool reads[RAIL_SCHEMES + 1];		/* by turns: the receiver has read the last message */
 	uint64_t dice;
 	double total[RAIL_SCHEMES + 1];		/* ns of all bursts, by a forced scheme and by learning */
 };
@@ -52,7 +55,7 @@ static uint64_t draw_size(struct pair *p, uint64_t low, unsigned octaves)
 }
 
 /* What each end does for a message. */
-static struct parts parts_of(struct pair *p, const struct machine *m, enum rail_scheme scheme, uint64_t bytes)
+static struct parts parts_of(const struct machine *m, enum rail_scheme scheme, uint64_t bytes, bool *reads)
 {
 	const double b = (double)bytes;
 	struct parts parts = { 0, 0 };
@@ -65,8 +68,8 @@ static struct parts parts_of(struct pair *p, const struct machine *m, enum rail_
 		parts.receiver = parts.sender = m->half_fixed + b / 2 / m->half_rate;
 		break;
 	case SCHEME_TURNS:
-		p->reads = !p->reads;
-		*(p->reads ? &parts.receiver : &parts.sender) = m->turn_fixed + b / m->turn_rate;
+		*reads = !*reads;
+		*(*reads ? &parts.receiver : &parts.sender) = m->turn_fixed + b / m->turn_rate;
 		break;
 	default:
 		parts.receiver = parts.sender = m->fixed + b / (scheme == SCHEME_RING ? m->ring_rate :
@@ -85,7 +88,7 @@ static void take(struct pair *p, int to, struct flight *f, bool queued, int by, 
 {
 	struct world *w = &p->end[to];
 	struct rail_schemes *schemes = &w->schemes;
-	double slow = p->bursts[to] ? 1 : 2;	/* the first burst meets fresh pages */
+	const double slow = p->bursts[to] ? 1 : 2;	/* the first burst meets fresh pages */
 
 	f->scheme = (enum rail_scheme)by;
 	f->cell = NULL;
@@ -101,10 +104,11 @@ static void take(struct pair *p, int to, struct flight *f, bool queued, int by, 
 			f->cell = NULL;
 		f->batch = f->cell ? f->cell->batch : 0;
 	}
-	f->parts = parts_of(p, w->machine, f->scheme, f->bytes);
-	slow *= disturbed(w, 1000) / 1000;
-	f->parts.receiver *= slow;
-	f->parts.sender *= slow;
+	f->parts = parts_of(w->machine, f->scheme, f->bytes, &p->reads[by]);
+	if (f->parts.receiver > 0)
+		f->parts.receiver = disturbed(w, slow * f->parts.receiver);
+	if (f->parts.sender > 0)
+		f->parts.sender = disturbed(w, slow * f->parts.sender);
 }
 
 static void land(struct pair *p, int to, struct flight *f, double now_ns)
@@ -162,9 +166,8 @@ static double burst(struct pair *p, int to, struct flight *f, int count, int by)
 	return last - begun;
 }
 
-static void bursts(struct pair *p, int count, uint64_t low, unsigned octaves)
+static void bursts(struct pair *p, int to, int count, uint64_t low, unsigned octaves)
 {
-	const int to = (int)draw(p, 2);
 	const uint64_t dice = p->end[to].dice;
 	struct flight f[MOST];
 	uint64_t bytes[MOST];
@@ -181,24 +184,30 @@ static void bursts(struct pair *p, int count, uint64_t low, unsigned octaves)
 	p->end[!to].now_ns = p->end[to].now_ns;
 }
 
+static double in_best(const struct pair *p)
+{
+	double best = 1e300;
+
+	for (int s = 0; s < RAIL_SCHEMES; s++)
+		if (p->total[s] < best)
+			best = p->total[s];
+	return p->total[BY_LEARNING] / best;
+}
+
 /* The time of `count` messages, in that of the best forced scheme. */
 static double launch(const struct machine *m, int count, uint64_t low, unsigned octaves, uint64_t seed)
 {
 	static const int counts[] = { 1, 4, MOST };
-	struct pair p = { .end = { world_make(m, seed, usual), world_make(m, seed + LAUNCHES, usual) },
+	struct pair p = { .end = { world_make(m, seed, interrupts), world_make(m, seed + LAUNCHES, interrupts) },
 			  .dice = seed * 7919 + 3 };
-	double best = 1e300;
 
 	for (int done = 0, n; done < count; done += n) {
 		n = counts[draw(&p, 3)];
 		if (n > count - done)
 			n = count - done;
-		bursts(&p, n, low, octaves);
+		bursts(&p, (int)draw(&p, 2), n, low, octaves);
 	}
-	for (int s = 0; s < RAIL_SCHEMES; s++)
-		if (p.total[s] < best)
-			best = p.total[s];
-	return p.total[BY_LEARNING] / best;
+	return in_best(&p);
 }
 
 /* On average of launches at most `most` times the best forced scheme's time. */
@@ -220,7 +229,7 @@ static void first_hundred(void **state)
 {
 	(void)state;
 	expect_cheap(LAUNCHES, 100, 64 * KIB, 0, 1.27);
-	expect_cheap(LAUNCHES, 100, MIB, 0, 1.2);
+	expect_cheap(LAUNCHES, 100, MIB, 0, 1.25);
 }
 
 static void mixed_sizes(void **state)
@@ -229,11 +238,30 @@ static void mixed_sizes(void **state)
 	expect_cheap(MIXED_LAUNCHES, 10000, 16 * KIB, 6, 1.1);
 }
 
+/* Windows of a few messages, among them those too short for any batch. */
+static void small_windows(void **state)
+{
+	(void)state;
+	for (int m = 0; m < MACHINES; m++)
+		for (int window = 2; window <= 9; window++)
+			for (uint64_t bytes = 64 * KIB; bytes <= MIB; bytes *= 16) {
+				struct pair p = { .end = { world_make(&machines[m], 1, interrupts),
+							   world_make(&machines[m], 2, interrupts) }, .dice = 3 };
+
+				for (int i = 0; i < SMALL_WINDOWS; i++)
+					bursts(&p, 0, window, bytes, 0);
+				if (in_best(&p) > 1.13)
+					fail_msg("%s, windows of %d messages of %llu KiB: %.3f of the best forced scheme",
+						 machines[m].name, window, (unsigned long long)bytes >> 10, in_best(&p));
+			}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(first_hundred),
 		cmocka_unit_test(mixed_sizes),
+		cmocka_unit_test(small_windows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

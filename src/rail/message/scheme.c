@@ -177,8 +177,7 @@ static void crossing_end(struct rail_scheme_cell *cell, uint64_t end_ns)
 	if (cell->counted < (glance ? p->glance : p->batch))
 		return;
 	end_ns = cell->counted_ns / cell->counted_pieces;
-	cell->counted = cell->counted_pieces = 0;
-	cell->counted_ns = 0;
+	rail_race_uncount(cell);
 	batch_cost(cell, p, glance, end_ns);
 	if (fresh)
 		rail_race_visit_end(cell, p);
@@ -203,14 +202,30 @@ static void crossing_break(struct rail_scheme_cell *cell)
 	cell->unbroken = 0;
 }
 
+/* Short bursts are a batch together, without the pauses between them. */
+static void burst_count(struct rail_scheme_cell *cell, const struct rail_race_plan *p)
+{
+	uint64_t ns;
+
+	cell->counted += cell->done;
+	cell->counted_pieces += cell->done_pieces;
+	cell->counted_ns += cell->ended_ns - cell->begun_ns;
+	if (cell->counted < p->least)
+		return;
+	ns = cell->counted_ns / cell->counted_pieces;
+	rail_race_uncount(cell);
+	cell->begun_ns = 0;
+	batch_cost(cell, p, false, ns);
+}
+
 /* Another message than of `cell` comes: the end of its last message so far is the batch's. */
 static void batch_break(struct rail_scheme_cell *cell, enum rail_load load)
 {
 	const struct rail_race_plan *p = &plan[load];
 
-	if (queues(load))
-		cell->passed = 0;
-	if (cell->begun_ns && cell->done >= p->least)
+	if (cell->begun_ns && cell->done && queues(load))
+		burst_count(cell, p);
+	else if (cell->begun_ns && cell->done >= p->least)
 		batch_end(cell, p, cell->ended_ns);
 	cell->begun_ns = 0;
 }
@@ -234,10 +249,10 @@ static void look_end(struct rail_scheme_cell *cell, const struct rail_race_plan 
 	rail_race_visit_end(cell, p);
 }
 
-/* Messages that queue and go through the ring are taken without any work of this end. */
+/* Messages that queue show their cost when the next one is taken, if this end does its part of each before. */
 static bool shows_cost(const struct rail_scheme_cell *cell, enum rail_load load)
 {
-	return load == LOAD_ALONE || !(SCHEMES_RING >> cell->scheme & 1);
+	return load == LOAD_ALONE || cell->scheme == SCHEME_READ || cell->scheme == SCHEME_HALVES;
 }
 
 /*
@@ -388,8 +403,8 @@ bool rail_scheme_take_crossing(struct rail_schemes *schemes, struct rail_scheme_
 		rail_race_visit(cell);
 	/* The other end is still at offers from before a change. */
 	if (told != cell->scheme) {
-		cell->begun_ns = cell->counted_ns = 0;
-		cell->counted = cell->counted_pieces = 0;
+		cell->begun_ns = 0;
+		rail_race_uncount(cell);
 		return false;
 	}
 	if (!rail_race_takes_samples(cell) || !crossing_batch(cell, first && !cell->under_way, now_ns))

@@ -48,15 +48,22 @@ static void end(struct rail_scheme_cell *cell, int scheme)
 	cell->looking &= (uint8_t)~(1u << scheme);
 }
 
-/* Add what a look has shown, if it has shown enough. */
+/*
+ * Add what a look has shown.  In short bursts that is the time of all its messages, or nothing: it is not taken again
+ * and again for want of a better one.
+ */
 static void show(struct rail_scheme_cell *cell, int scheme)
 {
 	const struct rail_look *look = &cell->look[scheme];
 
 	if (is_ring(scheme) && look->done >= LOOK_ENDS)
 		rail_race_glance(cell, scheme, (look->last_ns - look->first_ns) / (look->pieces - look->first_pieces));
-	else if (!is_ring(scheme) && look->timed)
+	else if (!is_ring(scheme) && look->timed >= (scheme == SCHEME_TURNS ? 2 : 1))
 		rail_race_glance(cell, scheme, (look->taken_ns - look->begun_ns) / look->timed);
+	else if (look->done && look->done == look->taken)
+		rail_race_glance(cell, scheme, (look->last_ns - look->begun_ns) / look->pieces);
+	else
+		cell->glances[scheme]++;
 }
 
 static bool finish(struct rail_scheme_cell *cell, int scheme)

@@ -485,6 +485,7 @@ void rail_race_rest(struct rail_scheme_cell *cell)
 		return;
 	cell->scheme = (uint8_t)best;
 	cell->passed = 0;
+	rail_race_uncount(cell);
 	cell->batch++;
 }
 
@@ -496,6 +497,7 @@ void rail_race_visit(struct rail_scheme_cell *cell)
 	cell->scheme = (uint8_t)(cell->resting ? best : next);
 	cell->passed = 0;
 	cell->begun_ns = 0;
+	rail_race_uncount(cell);
 	cell->batch++;
 	cell->visit_extra_ns = cell->visit_ns = 0;
 	cell->visit_messages = cell->visit_pieces = 0;

@@ -44,6 +44,13 @@ bool rail_race_is_dear(const struct rail_scheme_cell *cell);
  */
 bool rail_race_takes_samples(const struct rail_scheme_cell *cell);
 void rail_race_rest(struct rail_scheme_cell *cell);
+/* Bursts, or windows, that are counted so far for a sample of several are left out. */
+static inline void rail_race_uncount(struct rail_scheme_cell *cell)
+{
+	cell->counted = cell->counted_pieces = 0;
+	cell->counted_ns = 0;
+}
+
 /* The next visit; the end of one, which is the decision when each scheme has one sample more. */
 void rail_race_visit(struct rail_scheme_cell *cell);
 /* A message of the visit has shown nothing: the visit is put off. */
